@@ -1,0 +1,1 @@
+"""The demo project: a small shop whose orders are worked off by jobqueue."""

@@ -1,0 +1,15 @@
+"""The Django app."""
+
+from django.apps import AppConfig
+
+
+class JobQueueConfig(AppConfig):
+    """Registers the Tasks framework, whose checks and receivers exist only once it is imported."""
+
+    name = "jobqueue"
+    label = "jobqueue"
+    verbose_name = "Job queue"
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from jobqueue import compat  # noqa: F401

@@ -1,0 +1,330 @@
+"""Options, their defaults and limits: the one place where a number of jobqueue has its reason.
+
+`Options` is what ``TASKS[alias]["OPTIONS"]`` becomes. `parse` never raises: it returns what it
+could read and a list of problems, which the system checks print and `options_for` raises.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from datetime import timedelta
+from functools import lru_cache
+from typing import Any
+
+from django.conf import settings
+from django.core.signals import setting_changed
+from django.dispatch import receiver
+
+from jobqueue.exceptions import InvalidOptions
+from jobqueue.retry import Backoff, RetryPolicy
+
+BACKEND_PATH = "jobqueue.backend.JobQueueBackend"
+
+MAX_PAYLOAD_DEPTH = 100
+"""Levels of lists and dicts in arguments: deeper ones meet recursion limits of JSON parsers."""
+MAX_TASK_NAME_LENGTH = 255
+MAX_QUEUE_NAME_LENGTH = 128
+MAX_MESSAGE_BYTES = 4 * 1024
+"""Bytes of an exception's own text that are kept; lists show it on one line."""
+CLAIM_WINDOW = 1_000
+"""Ready rows of a queue that one claim looks at: bounds its cost when many cannot be taken."""
+ENQUEUE_CHUNK = 1_000
+"""Jobs in one INSERT: larger statements gain nothing and hold more memory on both sides."""
+PREFETCH_SECONDS = 0.1
+"""Work that a process takes beyond its free slots: what it will start within this time."""
+RELEASE_UNSTARTED_SECONDS = 1.0
+"""A claimed job that has not started by then goes back, so that idle workers can have it."""
+COMMIT_IDLE_TIMEOUT = "5s"
+"""How long a session may sit between finish and COMMIT before the server ends it: a process
+frozen there would keep the row from everyone."""
+MAX_RERUNS = 3
+"""Times one claim is run again, uncharged, after a serialization failure or a lost connection."""
+DEADLINE_SLACK_SECONDS = 5.0
+"""Past deadline plus this the reaper takes a job also from a live worker."""
+LONG_TRANSACTION_SECONDS = 60.0
+"""An atomic job open for longer is logged: it holds locks and the xmin horizon."""
+MIN_ATTEMPT_AGE_SECONDS = 86_400.0
+"""Attempts are never pruned younger: they are the witness of an unknown COMMIT."""
+LOCK_LOOK_SECONDS = 1.5
+"""A worker's session lock must be missing in looks that span this before it counts as dead."""
+ASYNC_SLOTS = 100
+"""Coroutines that one process runs at a time."""
+
+DAY_SECONDS = 86_400.0
+UNLIMITED = "unlimited"
+
+
+def _number(low: float, high: float) -> Callable[[Any], float]:
+    def parse(value: Any) -> float:
+        if isinstance(value, timedelta):
+            value = value.total_seconds()
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ValueError("must be a number (of seconds, where it is a time)")
+        if not low <= value <= high:
+            raise ValueError(f"must be between {low:g} and {high:g}")
+        return float(value)
+
+    return parse
+
+
+def _whole(low: int, high: int) -> Callable[[Any], int]:
+    def parse(value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise ValueError("must be a whole number")
+        if not low <= value <= high:
+            raise ValueError(f"must be between {low} and {high}")
+        return value
+
+    return parse
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("must be True or False")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise ValueError("must be a non-empty string")
+    return value
+
+
+def _optional_text(value: Any) -> str | None:
+    return None if value is None else _text(value)
+
+
+def _paths(value: Any) -> tuple[str, ...]:
+    if isinstance(value, str) or not all(isinstance(v, str) for v in value):
+        raise ValueError("must be a list of dotted paths")
+    return tuple(value)
+
+
+def _choice(*choices: str) -> Callable[[Any], str]:
+    def parse(value: Any) -> str:
+        if value not in choices:
+            raise ValueError(f"must be one of {', '.join(choices)}")
+        return str(value)
+
+    return parse
+
+
+def parse_max_attempts(value: Any) -> int | None:
+    """Return `value` as a number of attempts, None for "unlimited"; raise ValueError if neither."""
+    if value == UNLIMITED:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 1_000_000:
+        raise ValueError(f'must be a whole number from 1 to 1,000,000, or "{UNLIMITED}"')
+    return value
+
+
+def parse_retry(value: Any) -> RetryPolicy:
+    """Return `value` (a policy, or the keywords of one) as a policy; raise ValueError if neither."""
+    if isinstance(value, Mapping):
+        try:
+            return Backoff(**value)
+        except TypeError as error:
+            raise ValueError(f"has unknown keys: {error}") from None
+    if not callable(value):
+        raise ValueError("must be a Backoff, its keywords as a dict, or a callable")
+    return value  # type: ignore[no-any-return]
+
+
+def parse_timeout(value: Any) -> float:
+    """Return `value` (seconds or timedelta) as seconds; raise ValueError out of 0.1 s … 30 days."""
+    return _number(0.1, 30 * DAY_SECONDS)(value)
+
+
+def _retention(value: Any) -> dict[str, float | None]:
+    merged = dict(DEFAULT_RETENTION)
+    if not isinstance(value, Mapping) or not set(value) <= set(merged):
+        raise ValueError(f"must be a dict with keys among {', '.join(merged)}")
+    for state, seconds in value.items():
+        merged[state] = None if seconds is None else _number(0, 100 * 365 * DAY_SECONDS)(seconds)
+    return merged
+
+
+DEFAULT_RETENTION: dict[str, float | None] = {
+    "succeeded": 7 * DAY_SECONDS,
+    "cancelled": 30 * DAY_SECONDS,
+    "dead": None,
+}
+
+
+def _option(default: Any, parse: Callable[[Any], Any], doc: str, *, factory: bool = False) -> Any:
+    metadata = {"parse": parse, "doc": doc}
+    if factory:
+        return field(default_factory=default, metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The engine's options of one TASKS alias; each field is the upper-case key in lower case."""
+
+    database: str = _option(
+        "default", _text, "Alias in DATABASES that holds the jobs. Effects are exact only there."
+    )
+    max_attempts: int | None = _option(
+        5, parse_max_attempts, "Failed or timed-out attempts before a job is a dead letter."
+    )
+    retry: RetryPolicy = _option(
+        Backoff, parse_retry, "Delay before a retry: 5 s × 4ⁿ, at most 6 h, ±15 %.", factory=True
+    )
+    timeout: float = _option(
+        1_800.0, parse_timeout, "Seconds an attempt may run. Finite: a job that hangs must end."
+    )
+    lease_seconds: float = _option(
+        15.0,
+        _number(1, 3_600),
+        "Seconds without a heartbeat after which a worker is dead: the longest a dead host "
+        "goes unseen.",
+    )
+    heartbeat_seconds: float = _option(
+        5.0,
+        _number(0.1, 1_200),
+        "Seconds between heartbeats; at most a third of the lease, so that two may be lost.",
+    )
+    poll_seconds: float = _option(
+        1.0, _number(0.01, 3_600), "Seconds between looks for work when no hint came; jittered."
+    )
+    batch: int = _option(
+        200, _whole(1, 10_000), "Jobs in one claim or finish: the lever of throughput."
+    )
+    grace_seconds: float = _option(
+        30.0, _number(0, 86_400), "Seconds that running jobs get to end after the first TERM."
+    )
+    suspicions: int = _option(
+        3, _whole(1, 100), "Lost workers after which a job is buried as poison."
+    )
+    aging_seconds: float = _option(
+        60.0,
+        _number(0, 86_400),
+        "What one priority point is worth in seconds of waiting; bounds starvation.",
+    )
+    max_arguments_bytes: int = _option(
+        1024 * 1024, _whole(2, 64 * 1024 * 1024), "Bytes of encoded arguments."
+    )
+    max_result_bytes: int = _option(
+        1024 * 1024, _whole(2, 64 * 1024 * 1024), "Bytes of an encoded result."
+    )
+    max_traceback_bytes: int = _option(
+        32 * 1024, _whole(256, 1024 * 1024), "Bytes of a stored traceback: its head and its tail."
+    )
+    retention: dict[str, float | None] = _option(
+        lambda: dict(DEFAULT_RETENTION),
+        _retention,
+        "Seconds that finished jobs are kept, by state; None keeps them.",
+        factory=True,
+    )
+    idempotency_hours: float = _option(
+        24.0, _number(1, 8_760), "Hours that an HTTP idempotency key is kept."
+    )
+    accept_loss: bool = _option(
+        False,
+        _flag,
+        "Allow a database that acknowledges commits before they are on disk "
+        "(synchronous_commit = off): a crash of the server may then lose accepted jobs.",
+    )
+    hints: str = _option(
+        "auto",
+        _choice("auto", "redis", "postgres", "none"),
+        "How workers learn of new jobs before the next poll: Redis if REDIS_URL, else "
+        "PostgreSQL notifications, else none.",
+    )
+    redis_url: str | None = _option(
+        lambda: os.environ.get("REDIS_URL") or None,
+        _optional_text,
+        "Redis that carries hints. Only hints: it may lose everything at any moment.",
+        factory=True,
+    )
+    imports: tuple[str, ...] = _option(
+        (), _paths, "Modules with tasks beside the `tasks` modules of the installed apps."
+    )
+    middleware: tuple[str, ...] = _option(
+        (), _paths, "Middleware around each job, outermost first, like Django's."
+    )
+    storage: str | None = _option(
+        None, _optional_text, "Dotted path of the storage class; None picks by the database."
+    )
+    self_exit: bool = _option(
+        True,
+        _flag,
+        "A worker that lost its lease exits. Off only in tests that must reach the guard itself.",
+    )
+    end_sessions: bool = _option(
+        True,
+        _flag,
+        "End the database sessions of dead workers. Off only in tests, or where the role may not.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class OptionProblem:
+    """One thing wrong with an option: which, and what to do."""
+
+    option: str
+    message: str
+
+
+def parse(raw: Mapping[str, Any]) -> tuple[Options, list[OptionProblem]]:
+    """Return the options in `raw` and what is wrong with it; a wrong one keeps its default."""
+    known = {f.name.upper(): f for f in fields(Options)}
+    values: dict[str, Any] = {}
+    problems: list[OptionProblem] = []
+    for key, value in raw.items():
+        if key not in known:
+            problems.append(OptionProblem(key, f"is unknown; known are {', '.join(known)}."))
+            continue
+        try:
+            values[known[key].name] = known[key].metadata["parse"](value)
+        except (ValueError, TypeError) as error:
+            problems.append(OptionProblem(key, f"{error}, not {value!r}."))
+    options = Options(**values)
+    if options.heartbeat_seconds > options.lease_seconds / 3:
+        problems.append(
+            OptionProblem(
+                "HEARTBEAT_SECONDS",
+                f"({options.heartbeat_seconds:g}) must be at most a third of LEASE_SECONDS "
+                f"({options.lease_seconds:g}): a healthy worker would be declared dead.",
+            )
+        )
+    return options, problems
+
+
+@lru_cache(maxsize=64)
+def options_for(alias: str) -> Options:
+    """Return the options of TASKS alias `alias`.
+
+    Raise InvalidOptions, with every problem, if they cannot be used. Cached until the setting
+    changes.
+    """
+    params = getattr(settings, "TASKS", {}).get(alias, {})
+    options, problems = parse(params.get("OPTIONS", {}))
+    if problems:
+        listed = "; ".join(f"{p.option} {p.message}" for p in problems)
+        raise InvalidOptions(f"TASKS[{alias!r}]['OPTIONS']: {listed}")
+    return options
+
+
+def jobqueue_aliases() -> tuple[str, ...]:
+    """Return the TASKS aliases whose backend is jobqueue's (or a subclass found by import)."""
+    from django.utils.module_loading import import_string
+
+    found = []
+    for alias, params in getattr(settings, "TASKS", {}).items():
+        try:
+            backend = import_string(params.get("BACKEND", ""))
+        except ImportError:
+            continue  # the framework's own check reports it
+        if getattr(backend, "is_jobqueue", False):
+            found.append(alias)
+    return tuple(found)
+
+
+@receiver(setting_changed)
+def _forget_options(*, setting: str, **kwargs: Any) -> None:
+    if setting == "TASKS":
+        options_for.cache_clear()

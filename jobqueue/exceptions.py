@@ -1,0 +1,173 @@
+"""Every error that jobqueue raises, and the four exceptions that a task may raise to steer it.
+
+    JobQueueError
+    ├── InvalidOptions(ImproperlyConfigured)   settings
+    ├── InvalidArgument(ValueError)            what enqueue was given
+    │   ├── PayloadTooLarge
+    │   └── InvalidRunAfter
+    ├── UnsupportedType(TypeError)             an argument or result JSON cannot hold
+    ├── LeaseLost                              the guard did not match
+    ├── TransactionLeftOpen                    a job left a transaction by hand
+    ├── ResultNotSerializable                  what a job returned
+    ├── StepError                              a step used where it cannot work
+    ├── JobNotFound / WrongState / RowLocked   operators
+    ├── WorkerLost, WorkerStopped, TimedOut    recorded for an attempt, never raised at one
+    └── TaskNotRegistered
+
+Each carries a ``code`` (kebab-case) that the HTTP API maps to a problem type.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, ClassVar
+
+from django.core.exceptions import ImproperlyConfigured
+
+
+class JobQueueError(Exception):
+    """Something in jobqueue went wrong."""
+
+    code: ClassVar[str] = "error"
+
+
+class InvalidOptions(JobQueueError, ImproperlyConfigured):
+    """The OPTIONS of a TASKS alias cannot be used."""
+
+    code = "invalid-options"
+
+
+class InvalidArgument(JobQueueError, ValueError):
+    """A value given to enqueue or to an operator's call is out of its range."""
+
+    code = "invalid-argument"
+
+
+class InvalidRunAfter(InvalidArgument):
+    """run_after is not a time between 1970 and 9999."""
+
+    code = "invalid-run-after"
+
+
+class PayloadTooLarge(InvalidArgument):
+    """The encoded arguments or result are larger than the limit."""
+
+    code = "payload-too-large"
+
+
+class UnsupportedType(JobQueueError, TypeError):
+    """A value has a type that JSON cannot hold."""
+
+    code = "unsupported-type"
+
+
+class LeaseLost(JobQueueError):
+    """The job no longer belongs to this run of it: nothing was written, and nothing may be."""
+
+    code = "lease-lost"
+
+
+class TransactionLeftOpen(JobQueueError):
+    """The task entered a transaction.atomic() block by hand and did not leave it."""
+
+    code = "transaction-left-open"
+
+
+class ResultNotSerializable(JobQueueError):
+    """The task's return value cannot be stored as JSON; return plain data, such as obj.pk."""
+
+    code = "result-not-serializable"
+
+
+class StepError(JobQueueError):
+    """A step was used where it cannot keep its promise."""
+
+    code = "step-error"
+
+
+class JobNotFound(JobQueueError, LookupError):
+    """There is no job with this id."""
+
+    code = "job-not-found"
+
+
+class WrongState(JobQueueError):
+    """The job's state does not allow this action."""
+
+    code = "wrong-state"
+
+    def __init__(self, message: str, *, current_state: str, allowed_actions: tuple[str, ...] = ()):
+        super().__init__(message)
+        self.current_state = current_state
+        self.allowed_actions = allowed_actions
+
+
+class RowLocked(JobQueueError):
+    """The row is locked by a transaction that has not ended; try again."""
+
+    code = "row-locked"
+
+
+class WorkerLost(JobQueueError):
+    """The worker that ran this attempt died or lost its lease."""
+
+    code = "worker-lost"
+
+
+class WorkerStopped(JobQueueError):
+    """The worker was told to stop before this attempt had ended."""
+
+    code = "worker-stopped"
+
+
+class TimedOut(JobQueueError):
+    """The attempt ran past its deadline."""
+
+    code = "timed-out"
+
+
+class TaskNotRegistered(JobQueueError, LookupError):
+    """No task of this name is registered in this process."""
+
+    code = "task-not-registered"
+
+
+class Steering(Exception):  # noqa: N818 - not an error: it says what should happen next
+    """Base of what a task may raise to decide its own next state. Its writes are rolled back."""
+
+
+def _seconds(value: float | timedelta, what: str) -> float:
+    seconds = value.total_seconds() if isinstance(value, timedelta) else float(value)
+    if not 0 <= seconds <= 10 * 365 * 86_400:
+        raise InvalidArgument(f"{what} must be between 0 seconds and ten years, not {value!r}.")
+    return seconds
+
+
+class Snooze(Steering):
+    """Run the job again after `delay` (seconds or timedelta); uses up no attempt."""
+
+    def __init__(self, delay: float | timedelta):
+        self.delay = _seconds(delay, "The delay of Snooze")
+        super().__init__(f"snoozed for {self.delay:g} s")
+
+
+class Retry(Steering):
+    """Count this attempt as failed and retry, after `after` seconds if it is given."""
+
+    def __init__(self, reason: Any = "", *, after: float | timedelta | None = None):
+        self.after = None if after is None else _seconds(after, "after")
+        super().__init__(reason)
+
+
+class GiveUp(Steering):
+    """Bury the job now, whatever attempts are left."""
+
+    def __init__(self, reason: Any = ""):
+        super().__init__(reason)
+
+
+class Cancel(Steering):
+    """End the job as cancelled."""
+
+    def __init__(self, reason: Any = ""):
+        super().__init__(reason)

@@ -1,0 +1,15 @@
+"""The schema. One model a file; invariants are constraints, so that no code path can break them.
+
+No row of history has a database-level foreign key into the hot job table: it would lock the
+job's row for every attempt written.
+"""
+
+from jobqueue.models.action import Action
+from jobqueue.models.attempt import Attempt
+from jobqueue.models.job import Job
+from jobqueue.models.queue import Queue
+from jobqueue.models.step import Step
+from jobqueue.models.tag import JobTag
+from jobqueue.models.worker import Worker
+
+__all__ = ["Action", "Attempt", "Job", "JobTag", "Queue", "Step", "Worker"]

@@ -1,0 +1,149 @@
+"""A job: one request to run a task. The hot table.
+
+Rows are written by SQL of `jobqueue.storage`, never by ``save()``: a write about a running job
+carries the whole guard (id, state, fence, worker). Indexes are few, partial, and on live states.
+"""
+
+from django.db import models
+from django.db.models import F, Q
+
+from jobqueue.conf import MAX_QUEUE_NAME_LENGTH, MAX_TASK_NAME_LENGTH
+from jobqueue.ids import new_job_id
+from jobqueue.models.fields import JSONDocument
+from jobqueue.states import FINISHED, WAITING, State
+
+_FINISHED = sorted(FINISHED)
+_WAITING = sorted(WAITING)
+
+
+class Job(models.Model):
+    """One request to run a task."""
+
+    id = models.UUIDField(primary_key=True, default=new_job_id, editable=False)
+    backend = models.CharField(max_length=64, help_text="TASKS alias it was enqueued through.")
+    task = models.CharField(max_length=MAX_TASK_NAME_LENGTH, help_text="Dotted path.")
+    queue = models.CharField(max_length=MAX_QUEUE_NAME_LENGTH)
+    priority = models.SmallIntegerField(default=0, help_text="-100 … 100, higher is sooner.")
+    state = models.CharField(max_length=16, choices=[(s.value, s.value) for s in State])
+    arguments = JSONDocument(help_text='{"args": [...], "kwargs": {...}}')
+
+    run_at = models.DateTimeField(help_text="Not before; database clock.")
+    rank = models.BigIntegerField(
+        help_text="Claim order, smaller first: due time minus what the priority is worth, µs."
+    )
+    enqueued_at = models.DateTimeField()
+    expires_at = models.DateTimeField(null=True, help_text="Not started by then: cancelled.")
+
+    max_attempts = models.IntegerField(null=True, help_text="NULL: unlimited.")
+    attempts = models.IntegerField(default=0, help_text="Executions that have ended.")
+    failures = models.IntegerField(default=0, help_text="Charged ones since the last requeue.")
+    suspicions = models.SmallIntegerField(default=0, help_text="Workers lost while it ran.")
+    alone = models.BooleanField(default=False, help_text="Runs in a process of its own.")
+    on_crash = models.CharField(max_length=8, default="retry", help_text="retry or bury.")
+    timeout = models.FloatField(help_text="Seconds an attempt may run.")
+
+    fence = models.BigIntegerField(default=0, help_text="Grows at every claim.")
+    worker = models.UUIDField(null=True, help_text="Identity of the process that runs it.")
+    claimed_at = models.DateTimeField(null=True)
+    deadline = models.DateTimeField(null=True, help_text="Of the running attempt.")
+    finished_at = models.DateTimeField(null=True)
+
+    result = JSONDocument(null=True)
+    error_class = models.CharField(max_length=255, default="", blank=True)
+    error_message = models.TextField(default="", blank=True)
+    error_fingerprint = models.CharField(max_length=32, default="", blank=True)
+    reason = models.CharField(
+        max_length=64, default="", blank=True, help_text="Why it is blocked, dead or cancelled."
+    )
+
+    unique_key = models.CharField(max_length=255, null=True)  # noqa: DJ001 - NULL is "not unique"
+    unique_until = models.CharField(max_length=8, default="", blank=True)
+    limit_key = models.CharField(max_length=255, null=True)  # noqa: DJ001 - NULL is "no limit"
+    pending = models.IntegerField(default=0, help_text="Parents that have not ended.")
+    has_children = models.BooleanField(default=False)
+    schedule = models.CharField(max_length=255, default="", blank=True)
+    tick = models.DateTimeField(null=True, help_text="The instant of the schedule it stands for.")
+    copied_from = models.UUIDField(null=True)
+    created_by = models.CharField(max_length=255, default="", blank=True)
+    trace_context = JSONDocument(null=True)
+    version = models.BigIntegerField(default=1, help_text="Grows with every write; for ETag.")
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(
+                name="jobqueue_job_state", condition=Q(state__in=[s.value for s in State])
+            ),
+            models.CheckConstraint(
+                name="jobqueue_job_running_has_owner",
+                condition=Q(
+                    state=State.RUNNING,
+                    worker__isnull=False,
+                    claimed_at__isnull=False,
+                    deadline__isnull=False,
+                )
+                | (
+                    ~Q(state=State.RUNNING)
+                    & Q(worker__isnull=True, claimed_at__isnull=True, deadline__isnull=True)
+                ),
+            ),
+            models.CheckConstraint(
+                name="jobqueue_job_finished_has_time",
+                condition=Q(state__in=_FINISHED, finished_at__isnull=False)
+                | (~Q(state__in=_FINISHED) & Q(finished_at__isnull=True)),
+            ),
+            models.CheckConstraint(
+                name="jobqueue_job_result_means_success",
+                condition=Q(result__isnull=True) | Q(state=State.SUCCEEDED),
+            ),
+            models.CheckConstraint(
+                name="jobqueue_job_blocked_has_reason",
+                condition=~Q(state=State.BLOCKED) | ~Q(reason=""),
+            ),
+            models.CheckConstraint(
+                name="jobqueue_job_counts",
+                condition=Q(fence__gte=0, attempts__gte=0, failures__gte=0)
+                & Q(failures__lte=F("attempts"), suspicions__gte=0, attempts__lte=F("fence"))
+                & Q(pending__gte=0),
+            ),
+            models.CheckConstraint(
+                name="jobqueue_job_max_attempts",
+                condition=Q(max_attempts__isnull=True) | Q(max_attempts__gte=1),
+            ),
+            models.CheckConstraint(
+                name="jobqueue_job_priority", condition=Q(priority__gte=-100, priority__lte=100)
+            ),
+            models.CheckConstraint(
+                name="jobqueue_job_on_crash", condition=Q(on_crash__in=["retry", "bury"])
+            ),
+        )
+        indexes = (
+            models.Index(
+                name="jobqueue_job_ready",
+                fields=["queue", "rank", "id"],
+                condition=Q(state=State.READY),
+            ),
+            models.Index(
+                name="jobqueue_job_running", fields=["worker"], condition=Q(state=State.RUNNING)
+            ),
+            models.Index(
+                name="jobqueue_job_due",
+                fields=["run_at", "id"],
+                condition=Q(state__in=[State.RETRYING, State.SCHEDULED]),
+            ),
+            models.Index(
+                name="jobqueue_job_alone",
+                fields=["queue", "rank"],
+                condition=Q(state=State.READY, alone=True),
+            ),
+            models.Index(
+                name="jobqueue_job_blocked",
+                fields=["reason", "task"],
+                condition=Q(state=State.BLOCKED),
+            ),
+            models.Index(
+                name="jobqueue_job_dead", fields=["finished_at"], condition=Q(state=State.DEAD)
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.task} {self.id}"

@@ -1,0 +1,18 @@
+"""A queue: a named lane of one database. A row exists only once somebody set something on it."""
+
+from django.db import models
+
+from jobqueue.conf import MAX_QUEUE_NAME_LENGTH
+
+
+class Queue(models.Model):
+    """A named lane; a paused one is never claimed from."""
+
+    name = models.CharField(primary_key=True, max_length=MAX_QUEUE_NAME_LENGTH)
+    paused = models.BooleanField(default=False)
+    paused_at = models.DateTimeField(null=True)
+    paused_by = models.CharField(max_length=255, default="", blank=True)
+    paused_reason = models.CharField(max_length=255, default="", blank=True)
+
+    def __str__(self) -> str:
+        return self.name

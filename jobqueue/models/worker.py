@@ -1,0 +1,47 @@
+"""A worker: one process that claims and runs jobs, or one that watches over them.
+
+Death is a fact in this row, decided by one compare-and-set; a renewal matches only a row that is
+not dead. The columns that a beat changes are in no index, so beats stay in the page (HOT).
+"""
+
+from django.db import models
+
+from jobqueue.models.fields import JSONDocument
+
+
+class Worker(models.Model):
+    """One process: its identity, lease and heartbeat."""
+
+    id = models.UUIDField(primary_key=True, editable=False, help_text="Random identity.")
+    kind = models.CharField(max_length=16, help_text="worker, supervisor, scheduler or reaper.")
+    name = models.CharField(max_length=255, help_text="A label; may be used again.")
+    host = models.CharField(max_length=255)
+    pid = models.BigIntegerField()
+    supervisor = models.UUIDField(null=True, help_text="Identity of the process that started it.")
+    backend = models.CharField(max_length=64)
+    version = models.CharField(max_length=64)
+    queues = JSONDocument(default=list, help_text="Names; empty: every queue.")
+    tasks = JSONDocument(default=list, help_text="Names of the tasks registered in it.")
+    slots = models.IntegerField(default=0)
+    direct = models.BooleanField(
+        default=False, help_text="Its beat session holds an advisory lock that proves death."
+    )
+    started_at = models.DateTimeField()
+    heartbeat_at = models.DateTimeField()
+    lease_until = models.DateTimeField()
+    draining = models.BooleanField(default=False)
+    dead = models.BooleanField(default=False)
+    dead_at = models.DateTimeField(null=True)
+    dead_reason = models.CharField(max_length=64, default="", blank=True)
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(
+                name="jobqueue_worker_dead_has_time",
+                condition=models.Q(dead=True, dead_at__isnull=False)
+                | models.Q(dead=False, dead_at__isnull=True),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.host}:{self.pid})"

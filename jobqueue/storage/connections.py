@@ -1,0 +1,114 @@
+"""Database connections of our own, and how a worker process prepares its sessions.
+
+Our own connections are Django connection wrappers outside ``django.db.connections`` (no pool, no
+CONN_MAX_AGE), at READ COMMITTED whatever the project sets. In a worker, every session (also those
+that jobs open through Django) bears the worker's identity as application_name, so that a
+supervisor can end them, and notices a vanished peer well within the lease.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+from uuid import UUID
+
+from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.utils import load_backend
+
+from jobqueue.ids import session_name
+from jobqueue.storage.protocol import storage_for
+
+
+def open_connection(
+    alias: str, *, identity: UUID | None = None, lease_seconds: float = 15.0, direct: bool = False
+) -> BaseDatabaseWrapper:
+    """Return a new, not yet connected wrapper for database `alias`; the caller closes it.
+
+    Usable from any one thread at a time. With `identity` its session bears that name; with
+    `direct` (a session proven direct) it also sets server-side session options.
+    """
+    databases = copy.deepcopy(connections.settings[alias])
+    settings_options = databases.setdefault("OPTIONS", {})
+    backend = load_backend(databases["ENGINE"])
+    wrapper: BaseDatabaseWrapper = backend.DatabaseWrapper(databases, alias)
+    wrapper.inc_thread_sharing()
+    if wrapper.vendor == "postgresql":
+        settings_options.pop("pool", None)
+        settings_options.pop("isolation_level", None)
+        databases["CONN_MAX_AGE"] = None
+        _name_session(settings_options, identity, lease_seconds, direct)
+    return wrapper
+
+
+def prepare_process(alias: str, identity: UUID, lease_seconds: float, direct: bool) -> None:
+    """Make every session that this process opens on `alias` bear `identity`.
+
+    To be called once, before any thread opens a connection: it changes the process's settings.
+    """
+    connections[alias].close()
+    params = connections.settings[alias]
+    if connections[alias].vendor == "postgresql":
+        _name_session(params.setdefault("OPTIONS", {}), identity, lease_seconds, direct)
+
+
+def is_direct(alias: str) -> bool:
+    """Return whether a session on `alias` reaches the server itself (no pooler between)."""
+    connection = open_connection(alias)
+    try:
+        return storage_for(connection).is_direct()
+    finally:
+        connection.close()
+
+
+@contextmanager
+def transaction_on(connection: BaseDatabaseWrapper) -> Iterator[None]:
+    """A transaction on one of our own connections (``atomic`` knows only Django's)."""
+    connection.set_autocommit(False, force_begin_transaction_with_broken_autocommit=True)
+    try:
+        yield
+        connection.commit()
+    except BaseException:
+        with suppress(Exception):
+            connection.rollback()
+        raise
+    finally:
+        with suppress(Exception):
+            connection.set_autocommit(True)
+
+
+def discard(connection: BaseDatabaseWrapper) -> None:
+    """Drop the session of `connection` in whatever state it is; the next use opens a new one.
+
+    ``close()`` refuses inside an atomic block that a job left open; a connection under which that
+    happened must not serve the next job.
+    """
+    with suppress(Exception):
+        connection._close()  # type: ignore[attr-defined] # close() keeps the state of open blocks
+    connection.connection = None
+    connection.in_atomic_block = False
+    connection.savepoint_ids = []
+    connection.atomic_blocks = []  # type: ignore[attr-defined]
+    connection.needs_rollback = False
+    connection.closed_in_transaction = False
+    connection.run_on_commit = []
+    connection.errors_occurred = False
+
+
+def _name_session(
+    options: dict[str, Any], identity: UUID | None, lease_seconds: float, direct: bool
+) -> None:
+    third = max(int(lease_seconds * 1000 / 3), 500)
+    if identity is not None:
+        options["application_name"] = session_name(identity)
+    options.setdefault("connect_timeout", max(int(lease_seconds / 3), 2))
+    options.setdefault("keepalives", 1)
+    options.setdefault("keepalives_idle", max(int(lease_seconds / 3), 1))
+    options.setdefault("keepalives_interval", 1)
+    options.setdefault("keepalives_count", 3)
+    options.setdefault("tcp_user_timeout", third)
+    if direct:
+        ours = f"-c client_connection_check_interval={third}"
+        options["options"] = f"{options.get('options', '')} {ours}".strip()

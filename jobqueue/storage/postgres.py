@@ -1,0 +1,393 @@
+"""Storage on PostgreSQL: every method is one statement of ``sql/postgresql/``.
+
+Statements go through Django's cursor (so that a broken transaction is seen) with parameters bound
+by the client, hence unprepared: the server plans each with its values, which the claim and the
+batched finish need (a generic plan scans), and which works through a transaction pooler.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any, ClassVar
+from uuid import UUID
+
+from django.db import DatabaseError, IntegrityError
+
+from jobqueue.conf import CLAIM_WINDOW, COMMIT_IDLE_TIMEOUT
+from jobqueue.exceptions import LeaseLost, RowLocked
+from jobqueue.ids import lock_key, session_name
+from jobqueue.storage.connections import transaction_on
+from jobqueue.storage.protocol import Storage, ids_of
+from jobqueue.storage.records import (
+    Claim,
+    Ending,
+    Held,
+    Inserted,
+    NewJob,
+    NewWorker,
+    Success,
+    Verdict,
+    WorkerRow,
+)
+from jobqueue.storage.statements import statement
+
+LOWEST_RANK = -(2**63)
+LEASE_LOST_MARK = "jobqueue_lease_lost"
+_LOCK_NOT_AVAILABLE = "55P03"
+
+
+class PostgresStorage(Storage):
+    """Storage on PostgreSQL 15 and newer."""
+
+    vendor: ClassVar[str] = "postgresql"
+
+    # --- plumbing ---------------------------------------------------------------------------------
+
+    def _rows(self, name: str, /, **parameters: Any) -> list[tuple[Any, ...]]:
+        return self._run(statement(self.vendor, name), parameters)
+
+    def _run(self, sql: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
+        with self.connection.cursor() as cursor:
+            cursor.execute(sql, parameters)
+            return cursor.fetchall() if cursor.description else []
+
+    # --- enqueue ----------------------------------------------------------------------------------
+
+    def insert_jobs(self, jobs: Sequence[NewJob], now: datetime | None = None) -> list[Inserted]:
+        rows = json.dumps([new_job_row(n, job) for n, job in enumerate(jobs)], ensure_ascii=False)
+        found = {row[0]: Inserted(*row) for row in self._rows("insert_jobs", rows=rows, now=now)}
+        tags = [(job.id, tag) for job in jobs for tag in job.tags]
+        if tags:
+            self._rows("insert_tags", ids=[t[0] for t in tags], tags=[t[1] for t in tags])
+        return [found[job.id] for job in jobs]
+
+    # --- claim ------------------------------------------------------------------------------------
+
+    def claim_many(
+        self,
+        worker: UUID,
+        queues: Sequence[str],
+        tasks: Sequence[str],
+        limit: int,
+        floors: Sequence[int] | None = None,
+        now: datetime | None = None,
+    ) -> list[Claim]:
+        rows = self._rows(
+            "claim_jobs",
+            worker=worker,
+            queues=list(queues),
+            floors=list(floors or [LOWEST_RANK] * len(queues)),
+            tasks=list(tasks),
+            limit=limit,
+            window=CLAIM_WINDOW,
+        )
+        claims = [Claim._make(row) for row in rows]
+        claims.sort(key=_urgency)  # RETURNING has no order
+        return claims
+
+    def claim_alone(
+        self, worker: UUID, queues: Sequence[str], tasks: Sequence[str], now: datetime | None = None
+    ) -> list[Claim]:
+        rows = self._rows("claim_alone", worker=worker, queues=list(queues), tasks=list(tasks))
+        return [Claim._make(row) for row in rows]
+
+    def alone_waiting(self, queues: Sequence[str]) -> int:
+        return int(self._rows("count_alone", queues=list(queues))[0][0])
+
+    def window_ranks(self, queues: Sequence[str], floors: Sequence[int]) -> list[int | None]:
+        rows = self._rows(
+            "window_ranks", queues=list(queues), floors=list(floors), window=CLAIM_WINDOW
+        )
+        return [row[0] for row in rows]
+
+    def live_queues(self) -> list[str]:
+        return [row[0] for row in self._rows("live_queues")]
+
+    # --- ends of an attempt -------------------------------------------------------------------------
+
+    def finish_one(self, claim: Claim, result: str, started_ago: float) -> bool:
+        with lease_errors(claim):
+            rows = self._rows(
+                "finish_one",
+                id=claim.id,
+                fence=claim.fence,
+                worker=claim.worker,
+                result=result,
+                started_ago=started_ago,
+                idle_timeout=COMMIT_IDLE_TIMEOUT,
+            )
+        return bool(rows[0][1])
+
+    def finish_many(self, worker: UUID, successes: Sequence[Success]) -> list[tuple[UUID, int]]:
+        return [
+            (row[0], row[1])
+            for row in self._rows(
+                "finish_jobs",
+                worker=worker,
+                ids=[s.id for s in successes],
+                fences=[s.fence for s in successes],
+                results=[s.result for s in successes],
+                started=[float(s.started_ago) for s in successes],
+                ended=[float(s.ended_ago) for s in successes],
+            )
+        ]
+
+    def end_many(
+        self, endings: Sequence[Ending], *, skip_locked: bool = False, now: datetime | None = None
+    ) -> list[tuple[UUID, int]]:
+        sql = statement(
+            self.vendor, "end_attempts", skip_locked="SKIP LOCKED" if skip_locked else ""
+        )
+        rows = json.dumps([ending_row(ending) for ending in endings], ensure_ascii=False)
+        return [
+            (row[0], row[1])
+            for row in self._run(sql, {"rows": rows, "ids": ids_of(endings), "now": now})
+        ]
+
+    def hold(self, claim: Claim, idle_timeout_seconds: float) -> None:
+        with lease_errors(claim):
+            self._rows(
+                "hold_job",
+                id=claim.id,
+                fence=claim.fence,
+                worker=claim.worker,
+                idle_timeout=f"{int(idle_timeout_seconds * 1000)}ms",
+            )
+
+    def verdict(self, claim: Claim) -> Verdict:
+        with transaction_on(self.connection):
+            row = self._rows("lock_job", id=claim.id)
+            found = self._rows(
+                "find_attempt", id=claim.id, fence=claim.fence, worker=claim.worker
+            )
+        ours = bool(row) and row[0] == ("running", claim.fence, claim.worker)
+        return Verdict(outcome=found[0][0] if found else None, still_ours=ours)
+
+    # --- steps --------------------------------------------------------------------------------------
+
+    def find_step(self, job_id: UUID, name: str) -> str | None:
+        rows = self._rows("find_step", id=job_id, name=name)
+        return rows[0][0] if rows else None
+
+    def record_step(self, claim: Claim, name: str, result: str) -> None:
+        with lease_errors(claim):
+            self._rows(
+                "record_step",
+                id=claim.id,
+                fence=claim.fence,
+                worker=claim.worker,
+                name=name,
+                result=result,
+            )
+
+    # --- life of a worker ---------------------------------------------------------------------------
+
+    def register_worker(self, worker: NewWorker) -> None:
+        self._rows("register_worker", **worker_row(worker))
+
+    def renew_worker(self, worker: UUID, lease_seconds: float, direct: bool) -> bool:
+        return bool(self._rows("renew_worker", id=worker, lease=lease_seconds, direct=direct))
+
+    def mark_dead(self, worker: UUID, reason: str) -> bool:
+        return bool(self._rows("mark_dead", id=worker, reason=reason[:64]))
+
+    def mark_expired(self, worker: UUID, now: datetime | None = None) -> bool:
+        return bool(self._rows("mark_expired", id=worker, now=now))
+
+    def workers(self, now: datetime | None = None) -> list[WorkerRow]:
+        return [WorkerRow._make(row) for row in self._rows("list_workers", now=now)]
+
+    def known_tasks(self) -> set[str]:
+        return {row[0] for row in self._rows("known_tasks")}
+
+    def running_of(self, workers: Sequence[UUID]) -> list[Held]:
+        return [Held._make(row) for row in self._rows("running_jobs", workers=list(workers))]
+
+    def orphan_workers(self) -> list[UUID]:
+        return [row[0] for row in self._rows("orphan_workers")]
+
+    def overdue(self, slack_seconds: float, now: datetime | None = None) -> list[Held]:
+        return [Held._make(r) for r in self._rows("overdue_jobs", slack=slack_seconds, now=now)]
+
+    # --- sessions -----------------------------------------------------------------------------------
+
+    def is_direct(self) -> bool:
+        self.connection.ensure_connection()
+        handshake = self.connection.connection.info.backend_pid
+        return bool(handshake == self._rows("backend_pid")[0][0])
+
+    def end_sessions(self, workers: Sequence[UUID]) -> int:
+        names = [session_name(worker) for worker in workers]
+        return int(self._rows("end_sessions", names=names)[0][0])
+
+    def end_session(self, pid: int, worker: UUID) -> bool:
+        return int(self._rows("end_session", pid=pid, name=session_name(worker))[0][0]) == 0
+
+    def hold_life_lock(self, worker: UUID) -> None:
+        self._rows("take_life_lock", key=lock_key(worker))
+
+    def life_locks(self) -> set[int]:
+        return {_signed(row[0]) for row in self._rows("life_locks")}
+
+    def server_started_at(self) -> datetime | None:
+        started: datetime = self._rows("server_started_at")[0][0]
+        return started
+
+    # --- sweeps -------------------------------------------------------------------------------------
+
+    def promote(self, limit: int, now: datetime | None = None) -> list[str]:
+        return [row[0] for row in self._rows("promote_jobs", limit=limit, now=now)]
+
+    def park_unknown(self, known: Sequence[str], limit: int) -> list[str]:
+        rows = self._rows("park_unknown", tasks=list(known), limit=limit, window=CLAIM_WINDOW)
+        return [row[0] for row in rows]
+
+    def admit_known(self, known: Sequence[str], limit: int) -> list[str]:
+        return [row[0] for row in self._rows("admit_known", tasks=list(known), limit=limit)]
+
+    def prune(self, state: str, older_than_seconds: float, limit: int) -> int:
+        return len(self._rows("prune_jobs", state=state, age=older_than_seconds, limit=limit))
+
+    def prune_workers(self, older_than_seconds: float) -> int:
+        return len(self._rows("prune_workers", age=older_than_seconds))
+
+    # --- operators ----------------------------------------------------------------------------------
+
+    def requeue_many(self, ids: Sequence[UUID], aging_seconds: float) -> list[UUID]:
+        return [r[0] for r in self._rows("requeue_jobs", ids=sorted(ids), aging=aging_seconds)]
+
+    def cancel_waiting(self, ids: Sequence[UUID], reason: str) -> list[UUID]:
+        return [r[0] for r in self._rows("cancel_waiting", ids=sorted(ids), reason=reason[:64])]
+
+    def force_cancel(self, claim_id: UUID, fence: int, reason: str) -> bool:
+        try:
+            return bool(self._rows("force_cancel", id=claim_id, fence=fence, reason=reason[:64]))
+        except DatabaseError as error:
+            if _sqlstate(error) == _LOCK_NOT_AVAILABLE:
+                raise RowLocked(
+                    "The job's row is locked by a transaction that is about to end; try again."
+                ) from error
+            raise
+
+    def state_counts(self) -> dict[str, int]:
+        return {row[0]: row[1] for row in self._rows("state_counts")}
+
+    def backlog_ages(self, now: datetime | None = None) -> dict[str, float | None]:
+        row = self._rows("backlog_ages", now=now)[0]
+        return dict(zip(("oldest_ready", "oldest_unpromoted", "oldest_unreaped"), row, strict=True))
+
+    def notify(self, channel: str, payload: str) -> None:
+        self._rows("notify_channel", channel=channel, payload=payload)
+
+    # --- audit --------------------------------------------------------------------------------------
+
+    def audit_rows(self, check: str, limit: int) -> list[dict[str, Any]]:
+        with self.connection.cursor() as cursor:
+            cursor.execute(statement(self.vendor, f"audit_{check}"), {"limit": limit})
+            columns = [column[0] for column in cursor.description]
+            return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
+
+    def database_settings(self) -> dict[str, str]:
+        return {row[0]: row[1] for row in self._rows("database_settings")}
+
+
+def new_job_row(n: int, job: NewJob) -> dict[str, Any]:
+    """Return a new job as the JSON object that the insert reads; `n` keeps the order."""
+    return {
+        "n": n,
+        "id": job.id.hex,
+        "backend": job.backend,
+        "task": job.task,
+        "queue": job.queue,
+        "priority": job.priority,
+        "arguments": job.arguments,
+        "timeout": job.timeout,
+        "run_at": None if job.run_at is None else job.run_at.isoformat(),
+        "delay": job.delay,
+        "max_attempts": job.max_attempts,
+        "on_crash": job.on_crash,
+        "expires_at": None if job.expires_at is None else job.expires_at.isoformat(),
+        "copied_from": None if job.copied_from is None else job.copied_from.hex,
+        "created_by": job.created_by,
+        "trace_context": job.trace_context,
+        "aging": job.aging_seconds,
+    }
+
+
+def ending_row(ending: Ending) -> dict[str, Any]:
+    """Return an ending as the JSON object that ``end_attempts.sql`` reads."""
+    error = ending.error
+    return {
+        "id": ending.id.hex,
+        "fence": ending.fence,
+        "worker": ending.worker.hex,
+        "state": ending.state,
+        "outcome": ending.outcome,
+        "charged": ending.charged,
+        "delay": ending.delay,
+        "started_ago": ending.started_ago,
+        "error_class": error.class_path if error else None,
+        "error_message": error.message if error else None,
+        "error_fingerprint": error.fingerprint if error else None,
+        "traceback": error.traceback if error else None,
+        "reason": ending.reason[:64],
+        "suspicion": ending.suspicion,
+        "clear_suspicions": ending.clear_suspicions,
+        "alone": ending.alone,
+        "aging": ending.aging_seconds,
+    }
+
+
+def worker_row(worker: NewWorker) -> dict[str, Any]:
+    """Return a new worker as the parameters of ``register_worker.sql``."""
+    return {
+        "id": worker.id,
+        "kind": worker.kind,
+        "name": worker.name[:255],
+        "host": worker.host[:255],
+        "pid": worker.pid,
+        "supervisor": worker.supervisor,
+        "backend": worker.backend,
+        "version": worker.version[:64],
+        "queues": json.dumps(worker.queues),
+        "tasks": json.dumps(worker.tasks),
+        "slots": worker.slots,
+        "direct": worker.direct,
+        "lease": worker.lease_seconds,
+    }
+
+
+@contextmanager
+def lease_errors(claim: Claim) -> Iterator[None]:
+    """Turn the errors by which a guard fails on the server into LeaseLost.
+
+    A duplicate (job, fence) or a second success means the same: this run is not the job's owner.
+    """
+    try:
+        yield
+    except IntegrityError as error:
+        if "jobqueue_attempt" in str(error):
+            raise LeaseLost(f"Another run of job {claim.id} has ended it.") from error
+        raise
+    except DatabaseError as error:
+        if LEASE_LOST_MARK in str(error):
+            raise LeaseLost(
+                f"Job {claim.id} no longer belongs to worker {claim.worker} at fence {claim.fence}."
+            ) from error
+        raise
+
+
+def _urgency(claim: Claim) -> tuple[int, UUID]:
+    return claim.rank, claim.id
+
+
+def _signed(key: int) -> int:
+    return key - 2**64 if key >= 2**63 else key
+
+
+def _sqlstate(error: BaseException) -> str | None:
+    return getattr(error.__cause__, "sqlstate", None)
+

@@ -1,0 +1,166 @@
+"""What goes into storage and comes out of it: plain rows, made per batch. No ORM instances."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from jobqueue.payload import ErrorText
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewJob:
+    """A job to insert. `run_at` (a time) or `delay` (seconds, on the database's clock), or now."""
+
+    id: UUID
+    backend: str
+    task: str
+    queue: str
+    arguments: str
+    timeout: float
+    aging_seconds: float
+    priority: int = 0
+    run_at: datetime | None = None
+    delay: float | None = None
+    max_attempts: int | None = None
+    on_crash: str = "retry"
+    expires_at: datetime | None = None
+    copied_from: UUID | None = None
+    created_by: str = ""
+    trace_context: str | None = None
+    tags: tuple[str, ...] = ()
+
+
+class Inserted(NamedTuple):
+    """What the database made of a new job."""
+
+    id: UUID
+    state: str
+    run_at: datetime
+    enqueued_at: datetime
+
+
+class Claim(NamedTuple):
+    """A job that this process holds: the identity and fence of *this* claim, and what to run.
+
+    Every later write about the job uses these values, never the process's current ones.
+    """
+
+    id: UUID
+    fence: int
+    worker: UUID
+    task: str
+    queue: str
+    backend: str
+    arguments: str
+    priority: int
+    attempts: int
+    failures: int
+    max_attempts: int | None
+    suspicions: int
+    timeout: float
+    on_crash: str
+    alone: bool
+    claimed_at: datetime
+    rank: int
+
+
+class Success(NamedTuple):
+    """A finish: times are seconds before now, measured by the worker's monotonic clock."""
+
+    id: UUID
+    fence: int
+    result: str
+    started_ago: float
+    ended_ago: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """Any other way out of running: where the job goes and what its attempt was.
+
+    outcome None: no attempt row (the code never started). delay None: due time and rank stay
+    (release, reap); else seconds from now. worker: the guard's, which for a reaper is the dead one.
+    """
+
+    id: UUID
+    fence: int
+    worker: UUID
+    state: str
+    outcome: str | None = None
+    charged: bool = False
+    delay: float | None = None
+    started_ago: float | None = None
+    error: ErrorText | None = None
+    reason: str = ""
+    suspicion: int = 0
+    clear_suspicions: bool = False
+    alone: bool = False
+    aging_seconds: float = 60.0
+
+
+class Held(NamedTuple):
+    """A running job as its row says, for reconciling and recovery."""
+
+    id: UUID
+    fence: int
+    worker: UUID
+    task: str
+    queue: str
+    backend: str
+    attempts: int
+    failures: int
+    max_attempts: int | None
+    suspicions: int
+    on_crash: str
+    alone: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewWorker:
+    """A process to register."""
+
+    id: UUID
+    kind: str
+    name: str
+    host: str
+    pid: int
+    backend: str
+    version: str
+    lease_seconds: float
+    supervisor: UUID | None = None
+    queues: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()
+    slots: int = 0
+    direct: bool = False
+
+
+class WorkerRow(NamedTuple):
+    """A worker's row, as recovery reads it; ages are seconds on the database's clock."""
+
+    id: UUID
+    kind: str
+    supervisor: UUID | None
+    dead: bool
+    direct: bool
+    lease_left: float
+    renewed_ago: float
+
+
+@dataclass(frozen=True, slots=True)
+class StepRecord:
+    """A step's recorded result: JSON text."""
+
+    name: str
+    result: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the attempt table says of one claim: its outcome, if its end was ever committed."""
+
+    outcome: str | None
+    still_ours: bool
+    facts: dict[str, str] = field(default_factory=dict)

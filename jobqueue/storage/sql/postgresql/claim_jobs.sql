@@ -1,0 +1,33 @@
+-- Claims ready jobs, the most urgent first. Caller: Storage.claim_many (the worker's fetch loop).
+-- Index: jobqueue_job_ready, one ordered scan per queue. Candidates are found without locks; then
+-- the chosen rows alone are locked, and a row that changed meanwhile is passed over. Without the
+-- LATERAL one scan over several queues sorts them whole (seen: 126 ms at 600,000 rows).
+-- The worker's own row is read unlocked: a claim in flight may slip past its death, which the
+-- repeat in recovery and the worker's reconcile take back.
+WITH candidates AS MATERIALIZED (
+    SELECT c.id
+    FROM unnest(%(queues)s::text[], %(floors)s::bigint[]) AS q(name, floor)
+    CROSS JOIN LATERAL (
+        SELECT w.id, w.rank
+        FROM (SELECT id, rank, task, alone FROM jobqueue_job
+              WHERE state = 'ready' AND queue = q.name AND rank >= q.floor
+              ORDER BY rank, id LIMIT %(window)s) AS w
+        WHERE w.task = ANY(%(tasks)s::text[]) AND NOT w.alone
+        ORDER BY w.rank, w.id LIMIT %(limit)s
+    ) AS c
+    WHERE NOT EXISTS (SELECT FROM jobqueue_queue p WHERE p.name = q.name AND p.paused)
+    ORDER BY c.rank, c.id LIMIT %(limit)s
+)
+UPDATE jobqueue_job AS j
+SET state = 'running', fence = j.fence + 1, worker = %(worker)s::uuid,
+    claimed_at = statement_timestamp(),
+    deadline = statement_timestamp() + make_interval(secs => j.timeout),
+    version = j.version + 1
+WHERE j.id = ANY(ARRAY(
+          SELECT id FROM jobqueue_job
+          WHERE id = ANY(ARRAY(SELECT id FROM candidates)) AND state = 'ready'
+          ORDER BY id FOR NO KEY UPDATE SKIP LOCKED))
+  AND EXISTS (SELECT FROM jobqueue_worker k WHERE k.id = %(worker)s::uuid AND NOT k.dead)
+RETURNING j.id, j.fence, j.worker, j.task, j.queue, j.backend, j.arguments::text, j.priority,
+          j.attempts, j.failures, j.max_attempts, j.suspicions, j.timeout, j.on_crash, j.alone,
+          j.claimed_at, j.rank

@@ -1,0 +1,49 @@
+-- Leads running jobs to any other state than succeeded, with their attempt rows.
+-- Caller: Storage.end_many (the worker's retry, bury, snooze, release; recovery's reap).
+-- Every row carries its whole guard by value, also for a reaper: a dead worker is never judged by
+-- a sub-select in the statement that changes the job (seen: a live worker robbed on re-check).
+-- {skip_locked}: SKIP LOCKED for those who must not wait. Index: primary key.
+WITH given AS MATERIALIZED (
+    SELECT r.*, c.now
+    FROM json_to_recordset(%(rows)s::json) AS r(
+             id uuid, fence bigint, worker uuid, state text, outcome text, charged boolean,
+             delay float8, started_ago float8, error_class text, error_message text,
+             error_fingerprint text, traceback text, reason text, suspicion smallint,
+             clear_suspicions boolean, alone boolean, aging float8),
+         (SELECT coalesce(%(now)s::timestamptz, statement_timestamp()) AS now) AS c
+), locked AS MATERIALIZED (
+    SELECT id, claimed_at FROM jobqueue_job
+    WHERE id = ANY(%(ids)s::uuid[]) AND state = 'running'
+    ORDER BY id FOR NO KEY UPDATE {skip_locked}
+), guarded AS (
+    UPDATE jobqueue_job AS j
+    SET state = g.state, worker = NULL, claimed_at = NULL, deadline = NULL,
+        finished_at = CASE WHEN g.state IN ('dead', 'cancelled') THEN g.now END,
+        attempts = j.attempts + (g.outcome IS NOT NULL)::int,
+        failures = j.failures + g.charged::int,
+        suspicions = CASE WHEN g.clear_suspicions THEN 0 ELSE j.suspicions + g.suspicion END,
+        alone = g.alone,
+        run_at = CASE WHEN g.delay IS NULL THEN j.run_at
+                      ELSE g.now + make_interval(secs => g.delay) END,
+        rank = CASE WHEN g.delay IS NULL THEN j.rank
+                    ELSE (extract(epoch FROM g.now + make_interval(secs => g.delay)) * 1000000)::bigint
+                         - (j.priority * g.aging * 1000000)::bigint END,
+        error_class = coalesce(g.error_class, j.error_class),
+        error_message = coalesce(g.error_message, j.error_message),
+        error_fingerprint = coalesce(g.error_fingerprint, j.error_fingerprint),
+        reason = g.reason, version = j.version + 1
+    FROM given g JOIN locked l ON l.id = g.id
+    WHERE j.id = g.id AND j.state = 'running' AND j.fence = g.fence AND j.worker = g.worker
+    RETURNING j.id, j.fence, j.attempts, j.task, j.queue, l.claimed_at
+), history AS (
+    INSERT INTO jobqueue_attempt (job_id, number, fence, worker, task, queue, outcome, charged,
+                                  started_at, finished_at, error_class, error_message,
+                                  error_fingerprint, traceback)
+    SELECT u.id, u.attempts, u.fence, g.worker, u.task, u.queue, g.outcome, g.charged,
+           coalesce(g.now - make_interval(secs => g.started_ago), u.claimed_at), g.now,
+           coalesce(g.error_class, ''), coalesce(g.error_message, ''),
+           coalesce(g.error_fingerprint, ''), coalesce(g.traceback, '')
+    FROM guarded u JOIN given g ON g.id = u.id
+    WHERE g.outcome IS NOT NULL
+)
+SELECT g.id, g.fence FROM given g LEFT JOIN guarded u ON u.id = g.id WHERE u.id IS NULL

@@ -1,0 +1,32 @@
+-- Finishes a batch of jobs that wrote nothing themselves. Caller: Storage.finish_many.
+-- Rows are locked in id order first (the array's order does not decide), then updated; what did
+-- not match is reported, not raised: a batch carries no effects. Index: primary key.
+WITH given AS MATERIALIZED (
+    SELECT * FROM unnest(%(ids)s::uuid[], %(fences)s::bigint[], %(results)s::text[],
+                         %(started)s::float8[], %(ended)s::float8[])
+                  AS g(id, fence, result, started_ago, ended_ago)
+), locked AS MATERIALIZED (
+    SELECT id FROM jobqueue_job
+    WHERE id = ANY(%(ids)s::uuid[]) AND state = 'running' AND worker = %(worker)s::uuid
+    ORDER BY id FOR NO KEY UPDATE
+), guarded AS (
+    UPDATE jobqueue_job AS j
+    SET state = 'succeeded', worker = NULL, claimed_at = NULL, deadline = NULL,
+        finished_at = statement_timestamp() - make_interval(secs => g.ended_ago),
+        result = g.result::json, attempts = j.attempts + 1, suspicions = 0, alone = false,
+        error_class = '', error_message = '', error_fingerprint = '', reason = '',
+        version = j.version + 1
+    FROM given g
+    WHERE j.id = ANY(ARRAY(SELECT id FROM locked)) AND g.id = j.id AND j.state = 'running'
+      AND j.fence = g.fence AND j.worker = %(worker)s::uuid
+    RETURNING j.id, j.fence, j.attempts, j.task, j.queue, j.finished_at, g.started_ago
+), history AS (
+    INSERT INTO jobqueue_attempt (job_id, number, fence, worker, task, queue, outcome, charged,
+                                  started_at, finished_at, error_class, error_message,
+                                  error_fingerprint, traceback)
+    SELECT id, attempts, fence, %(worker)s::uuid, task, queue, 'succeeded', false,
+           statement_timestamp() - make_interval(secs => started_ago), finished_at,
+           '', '', '', ''
+    FROM guarded
+)
+SELECT g.id, g.fence FROM given g LEFT JOIN guarded u ON u.id = g.id WHERE u.id IS NULL

@@ -1,0 +1,27 @@
+-- Finishes one job inside its own transaction, with its attempt row. Caller: Storage.finish_one.
+-- The guard fails on the server: matching no row raises, so that a COMMIT already queued behind
+-- this statement can only roll back (seen: a pipelined COMMIT kept a zombie's effects).
+-- The idle time-out is local to the transaction: a process frozen before COMMIT loses its session.
+WITH guarded AS (
+    UPDATE jobqueue_job AS j
+    SET state = 'succeeded', worker = NULL, claimed_at = NULL, deadline = NULL,
+        finished_at = statement_timestamp(), result = %(result)s::json,
+        attempts = j.attempts + 1, suspicions = 0, alone = false,
+        error_class = '', error_message = '', error_fingerprint = '', reason = '',
+        version = j.version + 1
+    WHERE j.id = %(id)s::uuid AND j.state = 'running' AND j.fence = %(fence)s::bigint
+      AND j.worker = %(worker)s::uuid
+    RETURNING j.id, j.fence, j.attempts, j.task, j.queue, j.has_children
+), history AS (
+    INSERT INTO jobqueue_attempt (job_id, number, fence, worker, task, queue, outcome, charged,
+                                  started_at, finished_at, error_class, error_message,
+                                  error_fingerprint, traceback)
+    SELECT id, attempts, fence, %(worker)s::uuid, task, queue, 'succeeded', false,
+           statement_timestamp() - make_interval(secs => %(started_ago)s::float8),
+           statement_timestamp(), '', '', '', ''
+    FROM guarded
+)
+SELECT CASE count(*) WHEN 1 THEN 1 ELSE ('jobqueue_lease_lost:' || count(*))::int END,
+       bool_or(has_children),
+       set_config('idle_in_transaction_session_timeout', %(idle_timeout)s, true)
+FROM guarded

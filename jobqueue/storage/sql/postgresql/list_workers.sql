@@ -1,0 +1,8 @@
+-- The workers that are not dead. Caller: Storage.workers (the reaper).
+SELECT id, kind, supervisor, dead, direct,
+       extract(epoch FROM lease_until - c.now)::float8,
+       extract(epoch FROM c.now - heartbeat_at)::float8
+FROM jobqueue_worker,
+     (SELECT coalesce(%(now)s::timestamptz, statement_timestamp()) AS now) AS c
+WHERE NOT dead
+ORDER BY id

@@ -29,8 +29,11 @@ USER = "jobqueue"
 DATABASE = "jobqueue"
 MAX_CONNECTIONS = 200
 
-NOT_DURABLE = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off"}
-"""Settings of a server whose data may die with the machine, but not with a process."""
+NOT_DURABLE = {"fsync": "off", "full_page_writes": "off"}
+"""Settings of a server whose data may die with the machine, but not with a process.
+
+synchronous_commit stays on: without it even a restarted server forgets what it confirmed.
+"""
 
 
 class PostgresServer(ServerProcess):

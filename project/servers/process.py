@@ -62,6 +62,7 @@ class ServerProcess:
         self.fixed_port = port is not None
         self.folder: Path | None = None
         self.guard: subprocess.Popen[bytes] | None = None
+        self.owner = 0
 
     # What a subclass says
 
@@ -91,6 +92,7 @@ class ServerProcess:
         if self.folder is not None:
             raise ServerError(f"{self.name} is already started")
         self.folder = make_folder(self.name)
+        self.owner = os.getpid()
         atexit.register(self.stop)
         try:
             self.prepare(self.folder)
@@ -103,6 +105,9 @@ class ServerProcess:
     def stop(self) -> None:
         """Stop the server and remove its folder; nothing if it is not started."""
         atexit.unregister(self.stop)
+        if os.getpid() != self.owner:
+            # A forked copy of the owner ends: the server is not its to stop.
+            return
         if self.guard is not None:
             self._close_pipe()
             self._wait_for_guard()

@@ -1,0 +1,152 @@
+# Every target installs what it needs into .venv first. `make help` lists them.
+
+SHELL := /bin/sh
+.SHELLFLAGS := -eu -c
+.DEFAULT_GOAL := help
+
+VENV := .venv
+RUN := $(VENV)/bin/python
+CACHE := $(CURDIR)/.cache
+
+# Passed to pytest: make test-postgres ARGS="-k fence -x"
+ARGS ?=
+
+# The demo reads these; see `make demo` in README.md.
+export ORDERS KILL_EVERY FAIL_RATE GUARD
+
+# Children write their coverage beside ours, whatever directory they run in.
+export COVERAGE_FILE := $(CACHE)/coverage/data
+
+# Tools of the user's own shell must not change what runs here.
+unexport PYTHONPATH PYTHONHOME DJANGO_SETTINGS_MODULE
+
+# A name on PATH proves nothing (version managers leave shims that only fail), so each candidate
+# is run. It must also be able to make an environment: Debian splits venv off.
+define find_python
+find_python() { \
+	IFS=:; \
+	for name in python3.12 python3.13 python3.14 python3; do \
+		for folder in $$PATH /usr/local/bin /usr/bin; do \
+			candidate="$$folder/$$name"; \
+			[ -x "$$candidate" ] || continue; \
+			"$$candidate" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 12))' \
+				</dev/null >/dev/null 2>&1 || continue; \
+			echo "$$candidate"; \
+			return 0; \
+		done; \
+	done; \
+	echo "make: needs Python 3.12 or newer with venv and ensurepip on PATH, and found none" >&2; \
+	return 1; \
+}
+endef
+
+# $(call install,ENVIRONMENT,REQUIREMENTS): make the environment, or leave it alone when its stamp
+# says that it was made for this place from these very files. --no-compile halves the time.
+define install
+@set -eu; $(find_python); \
+place='$(CURDIR)/$(1)'; \
+wanted="$$place $$(cat '$(2)' pyproject.toml | cksum)"; \
+made="$$(cat '$(1)/stamp' 2>/dev/null || true)"; \
+if [ "$$made" != "$$wanted" ]; then \
+	case "$$made" in "$$place "*) "$(1)/bin/python" -c '' || made='' ;; *) made='' ;; esac; \
+	if [ -z "$$made" ]; then \
+		python="$$(find_python)"; \
+		rm -rf '$(1)'; \
+		"$$python" -m venv '$(1)'; \
+	fi; \
+	echo "installing $(2) into $(1) (Python $$('$(1)/bin/python' -c \
+		'import platform; print(platform.python_version())'))"; \
+	pip='$(1)/bin/python -m pip install --quiet --quiet --no-compile --disable-pip-version-check'; \
+	$$pip -r '$(2)' </dev/null; \
+	$$pip --no-deps --no-build-isolation --editable . </dev/null; \
+	printf '%s' "$$wanted" > '$(1)/stamp'; \
+fi
+endef
+
+.PHONY: help
+help: ## list the targets
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) \
+		| while IFS='|' read -r name what; do printf '  make %-18s %s\n' "$$name" "$$what"; done
+
+.PHONY: venv
+venv: ## make .venv, or bring it up to date
+	$(call install,$(VENV),requirements/dev.txt)
+
+.PHONY: demo
+demo: venv ## run the shop under kill -9 and audit it (ORDERS= KILL_EVERY= FAIL_RATE= GUARD=off)
+	@$(RUN) manage.py demo
+
+.PHONY: test
+test: venv ## run all tests on PostgreSQL, then SQLite; fail under the coverage threshold
+	@rm -rf $(CACHE)/coverage && mkdir -p $(CACHE)/coverage
+	$(RUN) -m coverage run -m pytest --database=postgres $(ARGS)
+	$(RUN) -m coverage run -m pytest --database=sqlite $(ARGS)
+	@$(MAKE) --no-print-directory coverage
+
+.PHONY: coverage
+coverage: venv ## print the coverage of the last `make test` again
+	@cd $(CACHE)/coverage && ls data.* >/dev/null 2>&1 \
+		&& $(CURDIR)/$(RUN) -m coverage combine --quiet --rcfile=$(CURDIR)/pyproject.toml || true
+	@$(RUN) -m coverage report
+	@$(RUN) -m coverage json --quiet -o $(CACHE)/coverage/report.json
+	@$(RUN) -m tests.coverage_gate $(CACHE)/coverage/report.json
+
+.PHONY: test-postgres
+test-postgres: venv ## run the tests on PostgreSQL only, without coverage (ARGS="-k fence")
+	$(RUN) -m pytest --database=postgres $(ARGS)
+
+.PHONY: test-sqlite
+test-sqlite: venv ## run the tests on SQLite only, without coverage (ARGS="-k fence")
+	$(RUN) -m pytest --database=sqlite $(ARGS)
+
+# The older Djangos run the suite on PostgreSQL, in environments of their own.
+.PHONY: test-django52
+test-django52: ## run the tests on Django 5.2 with the django-tasks backport
+	$(call install,.venv-django52,requirements/django52.txt)
+	.venv-django52/bin/python manage.py makemigrations --check --dry-run
+	.venv-django52/bin/python -m pytest --database=postgres $(ARGS)
+
+.PHONY: test-django60
+test-django60: ## run the tests on Django 6.0
+	$(call install,.venv-django60,requirements/django60.txt)
+	.venv-django60/bin/python manage.py makemigrations --check --dry-run
+	.venv-django60/bin/python -m pytest --database=postgres $(ARGS)
+
+.PHONY: lint
+lint: venv ## check style, types, floors, migrations, scripts and images
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
+	$(RUN) -m mypy
+	$(VENV)/bin/lint-imports --no-logo
+	$(RUN) manage.py makemigrations --check --dry-run
+	$(RUN) .ci/check_tree.py
+	$(VENV)/bin/shellcheck .ci/run docker/*.sh
+	$(VENV)/bin/hadolint docker/Dockerfile
+
+.PHONY: format
+format: venv ## format the code and fix what can be fixed
+	$(RUN) -m ruff check --fix .
+	$(RUN) -m ruff format .
+
+.PHONY: bench
+bench: venv ## run the benchmarks
+	$(RUN) -m benchmarks $(ARGS)
+
+# Pins that still fit are kept; UPGRADE=1 takes the newest releases. The options leave out every
+# address and path, so that the files are the same wherever they are compiled.
+COMPILE = $(RUN) -m uv pip compile --quiet --universal --python-version 3.12 \
+	--no-header --no-annotate --no-emit-index-url --no-emit-find-links \
+	$(if $(UPGRADE),--upgrade) --extra dev --extra api --extra live pyproject.toml
+
+.PHONY: requirements
+requirements: venv ## compile requirements/*.txt from pyproject.toml (UPGRADE=1 for the newest)
+	$(COMPILE) -o requirements/dev.txt
+	$(COMPILE) requirements/django60.in -o requirements/django60.txt
+	$(COMPILE) requirements/django52.in --extra backport -o requirements/django52.txt
+
+.PHONY: clean
+clean: ## remove environments, caches and build products
+	rm -rf .venv .venv-* .cache .mypy_cache .pytest_cache .ruff_cache .import_linter_cache \
+		.hypothesis build dist *.egg-info
+	find . -name __pycache__ -type d -not -path './.git/*' -not -path '*/node_modules/*' \
+		-prune -exec rm -rf {} +

@@ -1,0 +1,5 @@
+"""No pages yet."""
+
+from django.urls import URLPattern, URLResolver
+
+urlpatterns: list[URLPattern | URLResolver] = []

@@ -8,16 +8,15 @@ batched finish need (a generic plan scans), and which works through a transactio
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, ClassVar
 from uuid import UUID
 
-from django.db import DatabaseError, IntegrityError
+from django.db import DatabaseError
 
 from jobqueue.conf import CLAIM_WINDOW, COMMIT_IDLE_TIMEOUT
-from jobqueue.exceptions import LeaseLost, RowLocked
+from jobqueue.exceptions import RowLocked
 from jobqueue.ids import lock_key, session_name
 from jobqueue.storage.connections import transaction_on
 from jobqueue.storage.protocol import Storage, ids_of
@@ -32,10 +31,16 @@ from jobqueue.storage.records import (
     Verdict,
     WorkerRow,
 )
+from jobqueue.storage.rows import (
+    LOWEST_RANK,
+    ending_row,
+    lease_errors,
+    new_job_row,
+    urgency,
+    worker_row,
+)
 from jobqueue.storage.statements import statement
 
-LOWEST_RANK = -(2**63)
-LEASE_LOST_MARK = "jobqueue_lease_lost"
 _LOCK_NOT_AVAILABLE = "55P03"
 
 
@@ -83,15 +88,18 @@ class PostgresStorage(Storage):
             tasks=list(tasks),
             limit=limit,
             window=CLAIM_WINDOW,
+            now=now,
         )
         claims = [Claim._make(row) for row in rows]
-        claims.sort(key=_urgency)  # RETURNING has no order
+        claims.sort(key=urgency)  # RETURNING has no order
         return claims
 
     def claim_alone(
         self, worker: UUID, queues: Sequence[str], tasks: Sequence[str], now: datetime | None = None
     ) -> list[Claim]:
-        rows = self._rows("claim_alone", worker=worker, queues=list(queues), tasks=list(tasks))
+        rows = self._rows(
+            "claim_alone", worker=worker, queues=list(queues), tasks=list(tasks), now=now
+        )
         return [Claim._make(row) for row in rows]
 
     def alone_waiting(self, queues: Sequence[str]) -> int:
@@ -106,7 +114,7 @@ class PostgresStorage(Storage):
     def live_queues(self) -> list[str]:
         return [row[0] for row in self._rows("live_queues")]
 
-    # --- ends of an attempt -------------------------------------------------------------------------
+    # --- ends of an attempt -----------------------------------------------------------------------
 
     def finish_one(self, claim: Claim, result: str, started_ago: float) -> bool:
         with lease_errors(claim):
@@ -160,13 +168,11 @@ class PostgresStorage(Storage):
     def verdict(self, claim: Claim) -> Verdict:
         with transaction_on(self.connection):
             row = self._rows("lock_job", id=claim.id)
-            found = self._rows(
-                "find_attempt", id=claim.id, fence=claim.fence, worker=claim.worker
-            )
+            found = self._rows("find_attempt", id=claim.id, fence=claim.fence, worker=claim.worker)
         ours = bool(row) and row[0] == ("running", claim.fence, claim.worker)
         return Verdict(outcome=found[0][0] if found else None, still_ours=ours)
 
-    # --- steps --------------------------------------------------------------------------------------
+    # --- steps ------------------------------------------------------------------------------------
 
     def find_step(self, job_id: UUID, name: str) -> str | None:
         rows = self._rows("find_step", id=job_id, name=name)
@@ -183,7 +189,7 @@ class PostgresStorage(Storage):
                 result=result,
             )
 
-    # --- life of a worker ---------------------------------------------------------------------------
+    # --- life of a worker -------------------------------------------------------------------------
 
     def register_worker(self, worker: NewWorker) -> None:
         self._rows("register_worker", **worker_row(worker))
@@ -212,7 +218,7 @@ class PostgresStorage(Storage):
     def overdue(self, slack_seconds: float, now: datetime | None = None) -> list[Held]:
         return [Held._make(r) for r in self._rows("overdue_jobs", slack=slack_seconds, now=now)]
 
-    # --- sessions -----------------------------------------------------------------------------------
+    # --- sessions ---------------------------------------------------------------------------------
 
     def is_direct(self) -> bool:
         self.connection.ensure_connection()
@@ -236,7 +242,7 @@ class PostgresStorage(Storage):
         started: datetime = self._rows("server_started_at")[0][0]
         return started
 
-    # --- sweeps -------------------------------------------------------------------------------------
+    # --- sweeps -----------------------------------------------------------------------------------
 
     def promote(self, limit: int, now: datetime | None = None) -> list[str]:
         return [row[0] for row in self._rows("promote_jobs", limit=limit, now=now)]
@@ -254,7 +260,7 @@ class PostgresStorage(Storage):
     def prune_workers(self, older_than_seconds: float) -> int:
         return len(self._rows("prune_workers", age=older_than_seconds))
 
-    # --- operators ----------------------------------------------------------------------------------
+    # --- operators --------------------------------------------------------------------------------
 
     def requeue_many(self, ids: Sequence[UUID], aging_seconds: float) -> list[UUID]:
         return [r[0] for r in self._rows("requeue_jobs", ids=sorted(ids), aging=aging_seconds)]
@@ -282,7 +288,7 @@ class PostgresStorage(Storage):
     def notify(self, channel: str, payload: str) -> None:
         self._rows("notify_channel", channel=channel, payload=payload)
 
-    # --- audit --------------------------------------------------------------------------------------
+    # --- audit ------------------------------------------------------------------------------------
 
     def audit_rows(self, check: str, limit: int) -> list[dict[str, Any]]:
         with self.connection.cursor() as cursor:
@@ -294,100 +300,9 @@ class PostgresStorage(Storage):
         return {row[0]: row[1] for row in self._rows("database_settings")}
 
 
-def new_job_row(n: int, job: NewJob) -> dict[str, Any]:
-    """Return a new job as the JSON object that the insert reads; `n` keeps the order."""
-    return {
-        "n": n,
-        "id": job.id.hex,
-        "backend": job.backend,
-        "task": job.task,
-        "queue": job.queue,
-        "priority": job.priority,
-        "arguments": job.arguments,
-        "timeout": job.timeout,
-        "run_at": None if job.run_at is None else job.run_at.isoformat(),
-        "delay": job.delay,
-        "max_attempts": job.max_attempts,
-        "on_crash": job.on_crash,
-        "expires_at": None if job.expires_at is None else job.expires_at.isoformat(),
-        "copied_from": None if job.copied_from is None else job.copied_from.hex,
-        "created_by": job.created_by,
-        "trace_context": job.trace_context,
-        "aging": job.aging_seconds,
-    }
-
-
-def ending_row(ending: Ending) -> dict[str, Any]:
-    """Return an ending as the JSON object that ``end_attempts.sql`` reads."""
-    error = ending.error
-    return {
-        "id": ending.id.hex,
-        "fence": ending.fence,
-        "worker": ending.worker.hex,
-        "state": ending.state,
-        "outcome": ending.outcome,
-        "charged": ending.charged,
-        "delay": ending.delay,
-        "started_ago": ending.started_ago,
-        "error_class": error.class_path if error else None,
-        "error_message": error.message if error else None,
-        "error_fingerprint": error.fingerprint if error else None,
-        "traceback": error.traceback if error else None,
-        "reason": ending.reason[:64],
-        "suspicion": ending.suspicion,
-        "clear_suspicions": ending.clear_suspicions,
-        "alone": ending.alone,
-        "aging": ending.aging_seconds,
-    }
-
-
-def worker_row(worker: NewWorker) -> dict[str, Any]:
-    """Return a new worker as the parameters of ``register_worker.sql``."""
-    return {
-        "id": worker.id,
-        "kind": worker.kind,
-        "name": worker.name[:255],
-        "host": worker.host[:255],
-        "pid": worker.pid,
-        "supervisor": worker.supervisor,
-        "backend": worker.backend,
-        "version": worker.version[:64],
-        "queues": json.dumps(worker.queues),
-        "tasks": json.dumps(worker.tasks),
-        "slots": worker.slots,
-        "direct": worker.direct,
-        "lease": worker.lease_seconds,
-    }
-
-
-@contextmanager
-def lease_errors(claim: Claim) -> Iterator[None]:
-    """Turn the errors by which a guard fails on the server into LeaseLost.
-
-    A duplicate (job, fence) or a second success means the same: this run is not the job's owner.
-    """
-    try:
-        yield
-    except IntegrityError as error:
-        if "jobqueue_attempt" in str(error):
-            raise LeaseLost(f"Another run of job {claim.id} has ended it.") from error
-        raise
-    except DatabaseError as error:
-        if LEASE_LOST_MARK in str(error):
-            raise LeaseLost(
-                f"Job {claim.id} no longer belongs to worker {claim.worker} at fence {claim.fence}."
-            ) from error
-        raise
-
-
-def _urgency(claim: Claim) -> tuple[int, UUID]:
-    return claim.rank, claim.id
-
-
 def _signed(key: int) -> int:
     return key - 2**64 if key >= 2**63 else key
 
 
 def _sqlstate(error: BaseException) -> str | None:
     return getattr(error.__cause__, "sqlstate", None)
-

@@ -47,7 +47,7 @@ class Storage:
     def __init__(self, connection: BaseDatabaseWrapper) -> None:
         self.connection = connection
 
-    # --- enqueue: in the caller's transaction ---------------------------------------------------
+    # --- enqueue: in the caller's transaction -----------------------------------------------------
 
     def insert_jobs(self, jobs: Sequence[NewJob], now: datetime | None = None) -> list[Inserted]:
         """Insert `jobs` (and their tags) in one statement each; return them in the given order."""
@@ -92,7 +92,7 @@ class Storage:
         """Return the names of the queues that hold a ready job."""
         raise NotImplementedError
 
-    # --- ends of an attempt ------------------------------------------------------------------------
+    # --- ends of an attempt -----------------------------------------------------------------------
 
     def finish_one(self, claim: Claim, result: str, started_ago: float) -> bool:
         """Finish `claim` inside the job's own transaction, with its attempt row.
@@ -124,7 +124,7 @@ class Storage:
         """Return what became of `claim`: wait for its row's lock, then read our attempt row."""
         raise NotImplementedError
 
-    # --- steps: own connection, own transaction ----------------------------------------------------
+    # --- steps: own connection, own transaction ---------------------------------------------------
 
     def find_step(self, job_id: UUID, name: str) -> str | None:
         """Return the JSON text recorded for a step, None if there is none."""
@@ -137,7 +137,7 @@ class Storage:
         """
         raise NotImplementedError
 
-    # --- life of a worker --------------------------------------------------------------------------
+    # --- life of a worker -------------------------------------------------------------------------
 
     def register_worker(self, worker: NewWorker) -> None:
         """Insert the worker's row with a fresh lease."""
@@ -148,8 +148,10 @@ class Storage:
         raise NotImplementedError
 
     def mark_dead(self, worker: UUID, reason: str) -> bool:
-        """Declare a worker dead whatever its lease says (its process has ended); True if it was
-        alive until now."""
+        """Declare a worker dead whatever its lease says (its process has ended).
+
+        True if it was alive until now.
+        """
         raise NotImplementedError
 
     def mark_expired(self, worker: UUID, now: datetime | None = None) -> bool:
@@ -176,7 +178,7 @@ class Storage:
         """Return running jobs that are past their deadline by more than `slack_seconds`."""
         raise NotImplementedError
 
-    # --- sessions: only where a session is proven direct -------------------------------------------
+    # --- sessions: only where a session is proven direct ------------------------------------------
 
     def is_direct(self) -> bool:
         """Return whether this connection reaches the server itself, not a pooler."""
@@ -202,7 +204,7 @@ class Storage:
         """Return when the database server started, None where there is no server."""
         raise NotImplementedError
 
-    # --- sweeps ------------------------------------------------------------------------------------
+    # --- sweeps -----------------------------------------------------------------------------------
 
     def promote(self, limit: int, now: datetime | None = None) -> list[str]:
         """Make due jobs ready; return the queue of each."""
@@ -224,7 +226,7 @@ class Storage:
         """Delete rows of workers dead for long that hold no job; return how many."""
         raise NotImplementedError
 
-    # --- operators ---------------------------------------------------------------------------------
+    # --- operators --------------------------------------------------------------------------------
 
     def requeue_many(self, ids: Sequence[UUID], aging_seconds: float) -> list[UUID]:
         """Give dead or cancelled jobs a new budget and make them ready; return those it did."""
@@ -250,7 +252,7 @@ class Storage:
         """Send a notification (PostgreSQL only), outside any transaction."""
         raise NotImplementedError
 
-    # --- audit: read only --------------------------------------------------------------------------
+    # --- audit: read only -------------------------------------------------------------------------
 
     def audit_rows(self, check: str, limit: int) -> list[dict[str, Any]]:
         """Return up to `limit` violations found by the query ``audit_<check>.sql``."""

@@ -2,9 +2,9 @@
 -- Index: jobqueue_job_alone.
 UPDATE jobqueue_job AS j
 SET state = 'running', fence = j.fence + 1, worker = %(worker)s::uuid,
-    claimed_at = statement_timestamp(),
-    deadline = statement_timestamp() + make_interval(secs => j.timeout),
+    claimed_at = c.now, deadline = c.now + make_interval(secs => j.timeout),
     version = j.version + 1
+FROM (SELECT coalesce(%(now)s::timestamptz, statement_timestamp()) AS now) AS c
 WHERE j.id = ANY(ARRAY(
           SELECT id FROM jobqueue_job s
           WHERE s.state = 'ready' AND s.alone AND s.queue = ANY(%(queues)s::text[])

@@ -20,9 +20,9 @@ WITH candidates AS MATERIALIZED (
 )
 UPDATE jobqueue_job AS j
 SET state = 'running', fence = j.fence + 1, worker = %(worker)s::uuid,
-    claimed_at = statement_timestamp(),
-    deadline = statement_timestamp() + make_interval(secs => j.timeout),
+    claimed_at = c.now, deadline = c.now + make_interval(secs => j.timeout),
     version = j.version + 1
+FROM (SELECT coalesce(%(now)s::timestamptz, statement_timestamp()) AS now) AS c
 WHERE j.id = ANY(ARRAY(
           SELECT id FROM jobqueue_job
           WHERE id = ANY(ARRAY(SELECT id FROM candidates)) AND state = 'ready'

@@ -1,0 +1,110 @@
+"""What the storages share: records as the rows their statements read, and the guard's errors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from uuid import UUID
+
+from django.db import DatabaseError, IntegrityError
+
+from jobqueue.exceptions import LeaseLost
+from jobqueue.storage.records import Claim, Ending, NewJob, NewWorker
+
+LOWEST_RANK = -(2**63)
+"""The floor of a claim that skips nothing."""
+LEASE_LOST_MARK = "jobqueue_lease_lost"
+"""What a statement says when its guard fails on the server."""
+
+
+def new_job_row(n: int, job: NewJob) -> dict[str, Any]:
+    """Return a new job as the JSON object that the insert reads; `n` keeps the order."""
+    return {
+        "n": n,
+        "id": job.id.hex,
+        "backend": job.backend,
+        "task": job.task,
+        "queue": job.queue,
+        "priority": job.priority,
+        "arguments": job.arguments,
+        "timeout": job.timeout,
+        "run_at": None if job.run_at is None else job.run_at.isoformat(),
+        "delay": job.delay,
+        "max_attempts": job.max_attempts,
+        "on_crash": job.on_crash,
+        "expires_at": None if job.expires_at is None else job.expires_at.isoformat(),
+        "copied_from": None if job.copied_from is None else job.copied_from.hex,
+        "created_by": job.created_by,
+        "trace_context": job.trace_context,
+        "aging": job.aging_seconds,
+    }
+
+
+def ending_row(ending: Ending) -> dict[str, Any]:
+    """Return an ending as the JSON object that ``end_attempts.sql`` reads."""
+    error = ending.error
+    return {
+        "id": ending.id.hex,
+        "fence": ending.fence,
+        "worker": ending.worker.hex,
+        "state": ending.state,
+        "outcome": ending.outcome,
+        "charged": ending.charged,
+        "delay": ending.delay,
+        "started_ago": ending.started_ago,
+        "error_class": error.class_path if error else None,
+        "error_message": error.message if error else None,
+        "error_fingerprint": error.fingerprint if error else None,
+        "traceback": error.traceback if error else None,
+        "reason": ending.reason[:64],
+        "suspicion": ending.suspicion,
+        "clear_suspicions": ending.clear_suspicions,
+        "alone": ending.alone,
+        "aging": ending.aging_seconds,
+    }
+
+
+def worker_row(worker: NewWorker) -> dict[str, Any]:
+    """Return a new worker as the parameters of ``register_worker.sql``."""
+    return {
+        "id": worker.id,
+        "kind": worker.kind,
+        "name": worker.name[:255],
+        "host": worker.host[:255],
+        "pid": worker.pid,
+        "supervisor": worker.supervisor,
+        "backend": worker.backend,
+        "version": worker.version[:64],
+        "queues": json.dumps(worker.queues),
+        "tasks": json.dumps(worker.tasks),
+        "slots": worker.slots,
+        "direct": worker.direct,
+        "lease": worker.lease_seconds,
+    }
+
+
+@contextmanager
+def lease_errors(claim: Claim) -> Iterator[None]:
+    """Turn the errors by which a guard fails in the database into LeaseLost.
+
+    A duplicate (job, fence) or a second success means the same: this run is not the job's owner.
+    """
+    try:
+        yield
+    except IntegrityError as error:
+        if "jobqueue_attempt" in str(error):
+            raise LeaseLost(f"Another run of job {claim.id} has ended it.") from error
+        raise
+    except DatabaseError as error:
+        if LEASE_LOST_MARK in str(error):
+            raise LeaseLost(
+                f"Job {claim.id} no longer belongs to worker {claim.worker} at fence {claim.fence}."
+            ) from error
+        raise
+
+
+def urgency(claim: Claim) -> tuple[int, UUID]:
+    """Return the sort key of claims: the most urgent first."""
+    return claim.rank, claim.id

@@ -11,8 +11,9 @@ CACHE := $(CURDIR)/.cache
 # Passed to pytest: make test-postgres ARGS="-k fence -x"
 ARGS ?=
 
-# The demo reads these; see `make demo` in README.md.
-export ORDERS KILL_EVERY FAIL_RATE GUARD
+# The demo reads these from its environment; unset ones stay unset there.
+DEMO_OPTIONS := ORDERS KILL_EVERY FAIL_RATE GUARD SEED
+$(foreach option,$(DEMO_OPTIONS),$(if $($(option)),$(eval export $(option))))
 
 # Children write their coverage beside ours, whatever directory they run in.
 export COVERAGE_FILE := $(CACHE)/coverage/data
@@ -73,7 +74,7 @@ venv: ## make .venv, or bring it up to date
 	$(call install,$(VENV),requirements/dev.txt)
 
 .PHONY: demo
-demo: venv ## run the shop under kill -9 and audit it (ORDERS= KILL_EVERY= FAIL_RATE= GUARD=off)
+demo: venv ## run the shop under kill -9 and audit it (ORDERS=, KILL_EVERY=, FAIL_RATE=, GUARD=off)
 	@$(RUN) manage.py demo
 
 .PHONY: test
@@ -120,7 +121,7 @@ lint: venv ## check style, types, floors, migrations, scripts and images
 	$(VENV)/bin/lint-imports --no-logo
 	$(RUN) manage.py makemigrations --check --dry-run
 	$(RUN) .ci/check_tree.py
-	$(VENV)/bin/shellcheck .ci/run docker/*.sh
+	$(VENV)/bin/shellcheck .ci/run
 	$(VENV)/bin/hadolint docker/Dockerfile
 
 .PHONY: format
@@ -136,13 +137,14 @@ bench: venv ## run the benchmarks
 # address and path, so that the files are the same wherever they are compiled.
 COMPILE = $(RUN) -m uv pip compile --quiet --universal --python-version 3.12 \
 	--no-header --no-annotate --no-emit-index-url --no-emit-find-links \
-	$(if $(UPGRADE),--upgrade) --extra dev --extra api --extra live pyproject.toml
+	$(if $(UPGRADE),--upgrade) pyproject.toml
 
 .PHONY: requirements
 requirements: venv ## compile requirements/*.txt from pyproject.toml (UPGRADE=1 for the newest)
-	$(COMPILE) -o requirements/dev.txt
-	$(COMPILE) requirements/django60.in -o requirements/django60.txt
-	$(COMPILE) requirements/django52.in --extra backport -o requirements/django52.txt
+	$(COMPILE) --extra dev -o requirements/dev.txt
+	$(COMPILE) --extra dev requirements/django60.in -o requirements/django60.txt
+	$(COMPILE) --extra dev --extra backport requirements/django52.in -o requirements/django52.txt
+	$(COMPILE) --extra demo --extra api --extra live -o requirements/image.txt
 
 .PHONY: clean
 clean: ## remove environments, caches and build products

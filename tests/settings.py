@@ -76,7 +76,7 @@ TASKS = {
     },
 }
 
-SECRET_KEY = "only for tests"  # noqa: S105
+SECRET_KEY = "only for tests"
 USE_TZ = True
 TIME_ZONE = "UTC"
 ROOT_URLCONF = "tests.urls"

@@ -1,0 +1,1 @@
+"""The shop: orders whose stock, charge and receipt are jobs."""

@@ -81,7 +81,8 @@ def find_redis() -> Path | None:
     for name in ("redis-server", "valkey-server"):
         found = shutil.which(name)
         if found:
-            return Path(found).resolve()
+            # Links are kept: Debian's redis-server is one program under several names.
+            return Path(found).absolute()
     return bundled_valkey()
 
 

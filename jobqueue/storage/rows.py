@@ -99,10 +99,15 @@ def lease_errors(claim: Claim) -> Iterator[None]:
         raise
     except DatabaseError as error:
         if LEASE_LOST_MARK in str(error):
-            raise LeaseLost(
-                f"Job {claim.id} no longer belongs to worker {claim.worker} at fence {claim.fence}."
-            ) from error
+            raise lease_lost(claim) from error
         raise
+
+
+def lease_lost(claim: Claim) -> LeaseLost:
+    """Return the error of a guard that did not match."""
+    return LeaseLost(
+        f"Job {claim.id} no longer belongs to worker {claim.worker} at fence {claim.fence}."
+    )
 
 
 def urgency(claim: Claim) -> tuple[int, UUID]:

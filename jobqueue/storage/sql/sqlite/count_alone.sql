@@ -1,0 +1,8 @@
+-- Whether a suspect waits to run alone. Caller: Storage.alone_waiting (the supervisor).
+-- Index: jobqueue_job_alone.
+SELECT count(*) FROM (
+    SELECT 1 FROM jobqueue_job s
+    WHERE s.state = 'ready' AND s.alone
+      AND s.queue IN (SELECT value FROM json_each(%(queues)s))
+      AND NOT EXISTS (SELECT 1 FROM jobqueue_queue p WHERE p.name = s.queue AND p.paused)
+    LIMIT 100)

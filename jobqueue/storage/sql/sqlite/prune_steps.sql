@@ -1,0 +1,2 @@
+-- Deletes the steps of pruned jobs, in the same transaction. Caller: Storage.prune.
+DELETE FROM jobqueue_step WHERE job_id IN (SELECT value FROM json_each(%(ids)s))

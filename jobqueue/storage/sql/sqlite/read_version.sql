@@ -1,0 +1,2 @@
+-- The version of the library. Caller: Storage.database_settings (checks).
+SELECT sqlite_version()

@@ -1,0 +1,8 @@
+-- Gives ended jobs a new budget; history and number of attempts stay. Caller: Storage.requeue_many.
+UPDATE jobqueue_job
+SET state = 'ready', finished_at = NULL, failures = 0, suspicions = 0, alone = 0, reason = '',
+    run_at = %(now)s,
+    rank = %(now_rank)s - CAST(round(priority * %(aging)s * 1000000.0) AS INTEGER),
+    version = version + 1
+WHERE id IN (SELECT value FROM json_each(%(ids)s)) AND state IN ('dead', 'cancelled')
+RETURNING id

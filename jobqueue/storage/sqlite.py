@@ -1,0 +1,393 @@
+"""Storage on SQLite: statements of ``sql/sqlite/``, several a method, one writer at a time.
+
+SQLite has neither a writing CTE nor row locks. A method that writes runs its statements in one
+transaction that takes the write lock first (`jobqueue.storage.busy`); there the row count of the
+guarded UPDATE is the guard, and LeaseLost is raised in Python. Nothing is pipelined here, so no
+COMMIT can be queued behind it. A claim or a sweep looks before it locks: an idle worker never
+asks for the write lock.
+
+Differences from PostgreSQL:
+
+- a worker lives as long as its process holds the lock of its life file, never by time
+  (`jobqueue.storage.life_file`); a database in memory belongs to one process, which is alive;
+- `skip_locked` means nothing, there are no sessions to end and no notifications;
+- a step is recorded only outside the job's own transaction, which holds the only write lock;
+- times have milliseconds; jobs of the same rank go by id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import OperationalError
+
+from jobqueue.conf import CLAIM_WINDOW
+from jobqueue.exceptions import RowLocked
+from jobqueue.storage.busy import immediate_on, is_busy, is_foreign, reads, writes
+from jobqueue.storage.records import Claim, Ending, Inserted, NewJob, Success, Verdict
+from jobqueue.storage.rows import (
+    LOWEST_RANK,
+    ending_row,
+    lease_errors,
+    lease_lost,
+    new_job_row,
+    urgency,
+)
+from jobqueue.storage.sqlite_values import after, microseconds, time_of
+from jobqueue.storage.sqlite_workers import SQLiteWorkers
+from jobqueue.storage.statements import statement
+
+_NO_ERROR = {"error_class": None, "error_message": None, "error_fingerprint": None}
+
+
+class SQLiteStorage(SQLiteWorkers):
+    """Storage on SQLite 3.35 and newer."""
+
+    # --- enqueue ----------------------------------------------------------------------------------
+
+    @writes
+    def insert_jobs(self, jobs: Sequence[NewJob], now: datetime | None = None) -> list[Inserted]:
+        clock = self._clock(now)
+        inserted = [_inserted(job, clock) for job in jobs]
+        self._each(
+            "insert_job", [_job_parameters(*pair) for pair in zip(jobs, inserted, strict=True)]
+        )
+        self._each("insert_tag", [{"job": job.id, "tag": tag} for job in jobs for tag in job.tags])
+        return inserted
+
+    # --- claim ------------------------------------------------------------------------------------
+
+    def claim_many(
+        self,
+        worker: UUID,
+        queues: Sequence[str],
+        tasks: Sequence[str],
+        limit: int,
+        floors: Sequence[int] | None = None,
+        now: datetime | None = None,
+    ) -> list[Claim]:
+        lanes = list(zip(queues, floors or [LOWEST_RANK] * len(queues), strict=True))
+        if not self._find_candidates(lanes, tasks, 1):
+            return []
+        return self._claim_candidates(worker, lanes, tasks, limit, now)
+
+    @writes
+    def _claim_candidates(
+        self,
+        worker: UUID,
+        lanes: Sequence[tuple[str, int]],
+        tasks: Sequence[str],
+        limit: int,
+        now: datetime | None,
+    ) -> list[Claim]:
+        return self._claim(worker, self._find_candidates(lanes, tasks, limit), now)
+
+    @reads
+    def _find_candidates(
+        self, lanes: Sequence[tuple[str, int]], tasks: Sequence[str], limit: int
+    ) -> list[str]:
+        """Return ids of the best ready rows: each lane's first in rank order, the best of all."""
+        found: list[tuple[int, str]] = []
+        for queue, floor in lanes:
+            found += self._rows(
+                "find_ready",
+                queue=queue,
+                floor=floor,
+                tasks=list(tasks),
+                window=CLAIM_WINDOW,
+                limit=limit,
+            )
+        return [each for _, each in sorted(found)[:limit]]
+
+    def claim_alone(
+        self, worker: UUID, queues: Sequence[str], tasks: Sequence[str], now: datetime | None = None
+    ) -> list[Claim]:
+        if not self._find_alone(queues, tasks):
+            return []
+        return self._claim_alone(worker, queues, tasks, now)
+
+    @writes
+    def _claim_alone(
+        self, worker: UUID, queues: Sequence[str], tasks: Sequence[str], now: datetime | None
+    ) -> list[Claim]:
+        return self._claim(worker, self._find_alone(queues, tasks), now)
+
+    @reads
+    def _find_alone(self, queues: Sequence[str], tasks: Sequence[str]) -> list[str]:
+        return [r[0] for r in self._rows("find_alone", queues=list(queues), tasks=list(tasks))]
+
+    def _claim(self, worker: UUID, ids: list[str], now: datetime | None) -> list[Claim]:
+        rows = self._rows("claim_jobs", worker=worker, ids=ids, now=self._clock(now))
+        claims = [_claim_of(row) for row in rows]
+        claims.sort(key=urgency)  # RETURNING has no order
+        return claims
+
+    @reads
+    def alone_waiting(self, queues: Sequence[str]) -> int:
+        return int(self._rows("count_alone", queues=list(queues))[0][0])
+
+    @reads
+    def window_ranks(self, queues: Sequence[str], floors: Sequence[int]) -> list[int | None]:
+        lanes = [list(lane) for lane in zip(queues, floors, strict=True)]
+        return [row[0] for row in self._rows("window_ranks", lanes=lanes, window=CLAIM_WINDOW)]
+
+    @reads
+    def live_queues(self) -> list[str]:
+        return [row[0] for row in self._rows("live_queues")]
+
+    # --- ends of an attempt -----------------------------------------------------------------------
+
+    @writes
+    def finish_one(self, claim: Claim, result: str, started_ago: float) -> bool:
+        """Finish `claim` inside the job's own transaction: the row count is the guard here."""
+        success = Success(claim.id, claim.fence, result, started_ago, 0.0)
+        with lease_errors(claim):
+            rows = self._finish(claim.worker, success, self._clock())
+        if len(rows) != 1:
+            raise lease_lost(claim)
+        return bool(rows[0][0])
+
+    @writes
+    def finish_many(self, worker: UUID, successes: Sequence[Success]) -> list[tuple[UUID, int]]:
+        clock = self._clock()
+        return [(s.id, s.fence) for s in successes if not self._finish(worker, s, clock)]
+
+    def _finish(self, worker: UUID, success: Success, clock: datetime) -> list[tuple[Any, ...]]:
+        guard = {"id": success.id, "fence": success.fence, "worker": worker}
+        ended = after(clock, -success.ended_ago)
+        self._rows(
+            "insert_attempt",
+            **guard,
+            **_NO_ERROR,
+            outcome="succeeded",
+            charged=False,
+            started_at=after(clock, -success.started_ago),
+            finished_at=ended,
+            traceback=None,
+        )
+        return self._rows("finish_job", **guard, result=success.result, finished_at=ended)
+
+    @writes
+    def end_many(
+        self, endings: Sequence[Ending], *, skip_locked: bool = False, now: datetime | None = None
+    ) -> list[tuple[UUID, int]]:
+        clock = self._clock(now)
+        return [(e.id, e.fence) for e in endings if not self._end(e, clock)]
+
+    def _end(self, ending: Ending, clock: datetime) -> bool:
+        row = ending_row(ending)
+        if ending.outcome is not None:
+            ago = ending.started_ago
+            started = None if ago is None else after(clock, -ago)
+            self._rows("insert_attempt", **row, started_at=started, finished_at=clock)
+        due = None if ending.delay is None else after(clock, ending.delay)
+        ranked = None if due is None else microseconds(due)
+        return bool(self._changed("end_attempt", **row, now=clock, due=due, due_rank=ranked))
+
+    @writes
+    def hold(self, claim: Claim, idle_timeout_seconds: float) -> None:
+        """Take the write lock with the whole guard; a frozen process keeps it: no time-out here."""
+        if not self._changed("hold_job", id=claim.id, fence=claim.fence, worker=claim.worker):
+            raise lease_lost(claim)
+
+    @writes
+    def verdict(self, claim: Claim) -> Verdict:
+        """Return what became of `claim`, read under the write lock: nobody is still committing."""
+        guard = {"id": claim.id, "fence": claim.fence, "worker": claim.worker}
+        found = self._rows("find_attempt", **guard)
+        ours = bool(self._rows("find_held", **guard))
+        return Verdict(outcome=found[0][0] if found else None, still_ours=ours)
+
+    # --- steps ------------------------------------------------------------------------------------
+
+    @reads
+    def find_step(self, job_id: UUID, name: str) -> str | None:
+        rows = self._rows("find_step", id=job_id, name=name)
+        return rows[0][0] if rows else None
+
+    @writes
+    def record_step(self, claim: Claim, name: str, result: str) -> None:
+        """Record a step under the guard.
+
+        While the job's own transaction is open on another connection this waits for its write
+        lock in vain, and raises OperationalError in the end: there, steps need ``atomic=False``.
+        """
+        guard = {"id": claim.id, "fence": claim.fence, "worker": claim.worker}
+        if not self._rows("find_held", **guard):
+            raise lease_lost(claim)
+        self._rows("record_step", **guard, name=name, result=result, now=self._clock())
+
+    # --- sweeps -----------------------------------------------------------------------------------
+
+    def promote(self, limit: int, now: datetime | None = None) -> list[str]:
+        return self._promote(limit, now) if self._find_due(now) else []
+
+    @writes
+    def _promote(self, limit: int, now: datetime | None) -> list[str]:
+        return [r[0] for r in self._rows("promote_jobs", limit=limit, now=self._clock(now))]
+
+    @reads
+    def _find_due(self, now: datetime | None) -> bool:
+        return bool(self._rows("find_due", now=self._clock(now)))
+
+    def park_unknown(self, known: Sequence[str], limit: int) -> list[str]:
+        ids = self._find_unknown(known, limit)
+        return self._park(ids) if ids else []
+
+    @reads
+    def _find_unknown(self, known: Sequence[str], limit: int) -> list[str]:
+        """Return ids of unknown tasks in the claim windows: there they stand in the way."""
+        found: list[str] = []
+        for queue in self.live_queues():
+            rows = self._rows(
+                "find_unknown", queue=queue, tasks=list(known), window=CLAIM_WINDOW, limit=limit
+            )
+            found += [row[0] for row in rows]
+        return found[:limit]
+
+    @writes
+    def _park(self, ids: list[str]) -> list[str]:
+        return [row[0] for row in self._rows("park_jobs", ids=ids)]
+
+    def admit_known(self, known: Sequence[str], limit: int) -> list[str]:
+        ids = self._find_parked(known, limit)
+        return self._admit(ids) if ids else []
+
+    @reads
+    def _find_parked(self, known: Sequence[str], limit: int) -> list[str]:
+        return [row[0] for row in self._rows("find_parked", tasks=list(known), limit=limit)]
+
+    @writes
+    def _admit(self, ids: list[str]) -> list[str]:
+        return [row[0] for row in self._rows("admit_jobs", ids=ids)]
+
+    def prune(self, state: str, older_than_seconds: float, limit: int) -> int:
+        ids = self._find_old(state, older_than_seconds, limit)
+        return self._prune(ids, state) if ids else 0
+
+    @reads
+    def _find_old(self, state: str, older_than_seconds: float, limit: int) -> list[str]:
+        before = after(self._clock(), -older_than_seconds)
+        return [row[0] for row in self._rows("find_old", state=state, before=before, limit=limit)]
+
+    @writes
+    def _prune(self, ids: list[str], state: str) -> int:
+        pruned = [row[0] for row in self._rows("prune_jobs", ids=ids, state=state)]
+        for name in ("prune_attempts", "prune_steps", "prune_tags"):
+            self._rows(name, ids=pruned)
+        return len(pruned)
+
+    # --- operators --------------------------------------------------------------------------------
+
+    @writes
+    def requeue_many(self, ids: Sequence[UUID], aging_seconds: float) -> list[UUID]:
+        clock = self._clock()
+        rows = self._rows(
+            "requeue_jobs",
+            ids=list(ids),
+            now=clock,
+            now_rank=microseconds(clock),
+            aging=aging_seconds,
+        )
+        return [UUID(hex=row[0]) for row in rows]
+
+    @writes
+    def cancel_waiting(self, ids: Sequence[UUID], reason: str) -> list[UUID]:
+        rows = self._rows("cancel_waiting", ids=list(ids), reason=reason[:64], now=self._clock())
+        return [UUID(hex=row[0]) for row in rows]
+
+    def force_cancel(self, claim_id: UUID, fence: int, reason: str) -> bool:
+        """End a running job as cancelled; RowLocked if the write lock is not free soon."""
+        if is_foreign(self.connection):
+            return self._force_cancel(claim_id, fence, reason)
+        try:
+            with immediate_on(self.connection):
+                return self._force_cancel(claim_id, fence, reason)
+        except OperationalError as error:
+            if is_busy(error):
+                raise RowLocked(
+                    "A transaction that has not ended holds the database's only write lock; "
+                    "try again."
+                ) from error
+            raise
+
+    def _force_cancel(self, claim_id: UUID, fence: int, reason: str) -> bool:
+        run = {"id": claim_id, "fence": fence, "reason": reason[:64], "now": self._clock()}
+        self._rows("insert_cancelled", **run)
+        return bool(self._changed("force_cancel", **run))
+
+    @reads
+    def state_counts(self) -> dict[str, int]:
+        return {row[0]: row[1] for row in self._rows("state_counts")}
+
+    @reads
+    def backlog_ages(self, now: datetime | None = None) -> dict[str, float | None]:
+        clock = self._clock(now)
+        ready, due = self._rows("backlog_ages", now=clock)[0]
+        gone = [
+            max((clock - time_of(since)).total_seconds(), 0.0)
+            for worker, dead, since in self._rows("list_holders")
+            if dead or not self._is_alive(UUID(hex=worker))
+        ]
+        return {
+            "oldest_ready": _age(ready, clock),
+            "oldest_unpromoted": _age(due, clock),
+            "oldest_unreaped": max(gone, default=None),
+        }
+
+    # --- audit ------------------------------------------------------------------------------------
+
+    @reads
+    def audit_rows(self, check: str, limit: int) -> list[dict[str, Any]]:
+        with self.connection.cursor() as cursor:
+            cursor.execute(statement(self.vendor, f"audit_{check}"), {"limit": limit})
+            columns = [column[0] for column in cursor.description]
+            return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
+
+    @reads
+    def database_settings(self) -> dict[str, str]:
+        """Return journal_mode, synchronous, busy_timeout (ms), transaction_mode, version."""
+        options = self.connection.settings_dict.get("OPTIONS", {})
+        found = {
+            name: str(self._rows(f"read_{name}")[0][0])
+            for name in ("journal_mode", "synchronous", "busy_timeout", "version")
+        }
+        return {**found, "transaction_mode": str(options.get("transaction_mode") or "DEFERRED")}
+
+
+def _inserted(job: NewJob, clock: datetime) -> Inserted:
+    if job.delay is not None:
+        due = after(clock, job.delay)
+    else:
+        due = clock if job.run_at is None else time_of(job.run_at)
+    return Inserted(job.id, "scheduled" if due > clock else "ready", due, clock)
+
+
+def _job_parameters(job: NewJob, inserted: Inserted) -> dict[str, Any]:
+    due = max(inserted.run_at, inserted.enqueued_at)
+    return {
+        **new_job_row(0, job),
+        "state": inserted.state,
+        "run_at": inserted.run_at,
+        "enqueued_at": inserted.enqueued_at,
+        "expires_at": job.expires_at,
+        "rank": microseconds(due) - round(job.priority * job.aging_seconds * 1_000_000),
+    }
+
+
+def _claim_of(row: tuple[Any, ...]) -> Claim:
+    claim = Claim._make(row)
+    return claim._replace(
+        id=UUID(hex=row[0]),
+        worker=UUID(hex=row[2]),
+        timeout=float(claim.timeout),  # RETURNING forgets that the column is real
+        alone=bool(claim.alone),
+        claimed_at=time_of(row[15]),
+    )
+
+
+def _age(since: str | None, clock: datetime) -> float | None:
+    return None if since is None else (clock - time_of(since)).total_seconds()

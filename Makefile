@@ -113,15 +113,26 @@ test-django60: ## run the tests on Django 6.0
 	.venv-django60/bin/python manage.py makemigrations --check --dry-run
 	.venv-django60/bin/python -m pytest --database=postgres $(ARGS)
 
-.PHONY: lint
+LINTS := lint-code lint-format lint-types lint-floors lint-migrations lint-tree lint-scripts lint-image
+
+.PHONY: lint $(LINTS)
 lint: venv ## check style, types, floors, migrations, scripts and images
-	$(RUN) -m ruff check .
-	$(RUN) -m ruff format --check .
+	@$(MAKE) --no-print-directory --keep-going $(LINTS)
+lint-code:
+	$(RUN) -m ruff check --quiet .
+lint-format:
+	$(RUN) -m ruff format --quiet --check .
+lint-types:
 	$(RUN) -m mypy
+lint-floors:
 	$(VENV)/bin/lint-imports --no-logo
+lint-migrations:
 	$(RUN) manage.py makemigrations --check --dry-run
+lint-tree:
 	$(RUN) .ci/check_tree.py
+lint-scripts:
 	$(VENV)/bin/shellcheck .ci/run
+lint-image:
 	$(VENV)/bin/hadolint docker/Dockerfile
 
 .PHONY: format

@@ -43,6 +43,9 @@ MAX_RERUNS = 3
 """Times one claim is run again, uncharged, after a serialization failure or a lost connection."""
 DEADLINE_SLACK_SECONDS = 5.0
 """Past deadline plus this the reaper takes a job also from a live worker."""
+AUDIT_PATIENCE_SECONDS = 30.0
+"""How long a due or orphaned job may wait before an audit reports it: every sweep runs far more
+often than that."""
 LONG_TRANSACTION_SECONDS = 60.0
 """An atomic job open for longer is logged: it holds locks and the xmin horizon."""
 MIN_ATTEMPT_AGE_SECONDS = 86_400.0

@@ -15,7 +15,12 @@ from uuid import UUID
 
 from django.db import DatabaseError
 
-from jobqueue.conf import CLAIM_WINDOW, COMMIT_IDLE_TIMEOUT
+from jobqueue.conf import (
+    AUDIT_PATIENCE_SECONDS,
+    CLAIM_WINDOW,
+    COMMIT_IDLE_TIMEOUT,
+    DEADLINE_SLACK_SECONDS,
+)
 from jobqueue.exceptions import RowLocked
 from jobqueue.ids import lock_key, session_name
 from jobqueue.storage.connections import transaction_on
@@ -24,6 +29,7 @@ from jobqueue.storage.records import (
     Claim,
     Ending,
     Held,
+    HorizonHolder,
     Inserted,
     NewJob,
     NewWorker,
@@ -262,11 +268,18 @@ class PostgresStorage(Storage):
 
     # --- operators --------------------------------------------------------------------------------
 
+    def begin_operation(self, lock_wait_seconds: float) -> None:
+        self._rows("set_read_committed")
+        self._rows("limit_lock_wait", milliseconds=int(lock_wait_seconds * 1000))
+
     def requeue_many(self, ids: Sequence[UUID], aging_seconds: float) -> list[UUID]:
         return [r[0] for r in self._rows("requeue_jobs", ids=sorted(ids), aging=aging_seconds)]
 
     def cancel_waiting(self, ids: Sequence[UUID], reason: str) -> list[UUID]:
         return [r[0] for r in self._rows("cancel_waiting", ids=sorted(ids), reason=reason[:64])]
+
+    def discard_dead(self, ids: Sequence[UUID], reason: str) -> list[UUID]:
+        return [r[0] for r in self._rows("discard_dead", ids=sorted(ids), reason=reason[:64])]
 
     def force_cancel(self, claim_id: UUID, fence: int, reason: str) -> bool:
         try:
@@ -285,6 +298,10 @@ class PostgresStorage(Storage):
         row = self._rows("backlog_ages", now=now)[0]
         return dict(zip(("oldest_ready", "oldest_unpromoted", "oldest_unreaped"), row, strict=True))
 
+    def horizon_holder(self) -> HorizonHolder | None:
+        rows = self._rows("find_horizon")
+        return HorizonHolder._make(rows[0]) if rows else None
+
     def notify(self, channel: str, payload: str) -> None:
         self._rows("notify_channel", channel=channel, payload=payload)
 
@@ -292,7 +309,14 @@ class PostgresStorage(Storage):
 
     def audit_rows(self, check: str, limit: int) -> list[dict[str, Any]]:
         with self.connection.cursor() as cursor:
-            cursor.execute(statement(self.vendor, f"audit_{check}"), {"limit": limit})
+            cursor.execute(
+                statement(self.vendor, f"audit_{check}"),
+                {
+                    "limit": limit,
+                    "patience": AUDIT_PATIENCE_SECONDS,
+                    "slack": DEADLINE_SLACK_SECONDS,
+                },
+            )
             columns = [column[0] for column in cursor.description]
             return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
 

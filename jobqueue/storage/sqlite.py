@@ -24,7 +24,7 @@ from uuid import UUID
 
 from django.db import OperationalError
 
-from jobqueue.conf import CLAIM_WINDOW
+from jobqueue.conf import AUDIT_PATIENCE_SECONDS, CLAIM_WINDOW, DEADLINE_SLACK_SECONDS
 from jobqueue.exceptions import RowLocked
 from jobqueue.storage.busy import immediate_on, is_busy, is_foreign, reads, writes
 from jobqueue.storage.records import Claim, Ending, Inserted, NewJob, Success, Verdict
@@ -36,7 +36,7 @@ from jobqueue.storage.rows import (
     new_job_row,
     urgency,
 )
-from jobqueue.storage.sqlite_values import after, microseconds, time_of
+from jobqueue.storage.sqlite_values import adapted, after, microseconds, time_of
 from jobqueue.storage.sqlite_workers import SQLiteWorkers
 from jobqueue.storage.statements import statement
 
@@ -342,8 +342,11 @@ class SQLiteStorage(SQLiteWorkers):
 
     @reads
     def audit_rows(self, check: str, limit: int) -> list[dict[str, Any]]:
+        late = after(self._clock(), -AUDIT_PATIENCE_SECONDS)
+        overdue = after(late, -DEADLINE_SLACK_SECONDS)
+        parameters = adapted({"limit": limit, "late": late, "overdue": overdue})
         with self.connection.cursor() as cursor:
-            cursor.execute(statement(self.vendor, f"audit_{check}"), {"limit": limit})
+            cursor.execute(statement(self.vendor, f"audit_{check}"), parameters)
             columns = [column[0] for column in cursor.description]
             return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
 

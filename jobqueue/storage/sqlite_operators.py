@@ -1,0 +1,114 @@
+"""What operators may do on SQLite, what they look at, and the audit.
+
+Row locks do not exist: an operator waits for the database's write lock like everybody, except a
+forced cancel, which says that it is locked once the connection's own busy time-out is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import OperationalError
+
+from jobqueue.conf import AUDIT_PATIENCE_SECONDS, DEADLINE_SLACK_SECONDS
+from jobqueue.exceptions import RowLocked
+from jobqueue.storage.busy import immediate_on, is_busy, is_foreign, reads, writes
+from jobqueue.storage.sqlite_values import adapted, after, microseconds, time_of
+from jobqueue.storage.sqlite_workers import SQLiteWorkers
+from jobqueue.storage.statements import statement
+
+
+class SQLiteOperators(SQLiteWorkers):
+    """The protocol's parts for operators, status and audit."""
+
+    # --- operators --------------------------------------------------------------------------------
+
+    @writes
+    def requeue_many(self, ids: Sequence[UUID], aging_seconds: float) -> list[UUID]:
+        clock = self._clock()
+        rows = self._rows(
+            "requeue_jobs",
+            ids=list(ids),
+            now=clock,
+            now_rank=microseconds(clock),
+            aging=aging_seconds,
+        )
+        return [UUID(hex=row[0]) for row in rows]
+
+    @writes
+    def cancel_waiting(self, ids: Sequence[UUID], reason: str) -> list[UUID]:
+        rows = self._rows("cancel_waiting", ids=list(ids), reason=reason[:64], now=self._clock())
+        return [UUID(hex=row[0]) for row in rows]
+
+    @writes
+    def discard_dead(self, ids: Sequence[UUID], reason: str) -> list[UUID]:
+        rows = self._rows("discard_dead", ids=list(ids), reason=reason[:64], now=self._clock())
+        return [UUID(hex=row[0]) for row in rows]
+
+    def force_cancel(self, claim_id: UUID, fence: int, reason: str) -> bool:
+        """End a running job as cancelled; RowLocked if the write lock is not free soon."""
+        if is_foreign(self.connection):
+            return self._force_cancel(claim_id, fence, reason)
+        try:
+            with immediate_on(self.connection):
+                return self._force_cancel(claim_id, fence, reason)
+        except OperationalError as error:
+            if is_busy(error):
+                raise RowLocked(
+                    "A transaction that has not ended holds the database's only write lock; "
+                    "try again."
+                ) from error
+            raise
+
+    def _force_cancel(self, claim_id: UUID, fence: int, reason: str) -> bool:
+        run = {"id": claim_id, "fence": fence, "reason": reason[:64], "now": self._clock()}
+        self._rows("insert_cancelled", **run)
+        return bool(self._changed("force_cancel", **run))
+
+    @reads
+    def state_counts(self) -> dict[str, int]:
+        return {row[0]: row[1] for row in self._rows("state_counts")}
+
+    @reads
+    def backlog_ages(self, now: datetime | None = None) -> dict[str, float | None]:
+        clock = self._clock(now)
+        ready, due = self._rows("backlog_ages", now=clock)[0]
+        gone = [
+            max((clock - time_of(since)).total_seconds(), 0.0)
+            for worker, dead, since in self._rows("list_holders")
+            if dead or not self._is_alive(UUID(hex=worker))
+        ]
+        return {
+            "oldest_ready": _age(ready, clock),
+            "oldest_unpromoted": _age(due, clock),
+            "oldest_unreaped": max(gone, default=None),
+        }
+
+    # --- audit ------------------------------------------------------------------------------------
+
+    @reads
+    def audit_rows(self, check: str, limit: int) -> list[dict[str, Any]]:
+        late = after(self._clock(), -AUDIT_PATIENCE_SECONDS)
+        overdue = after(late, -DEADLINE_SLACK_SECONDS)
+        parameters = adapted({"limit": limit, "late": late, "overdue": overdue})
+        with self.connection.cursor() as cursor:
+            cursor.execute(statement(self.vendor, f"audit_{check}"), parameters)
+            columns = [column[0] for column in cursor.description]
+            return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
+
+    @reads
+    def database_settings(self) -> dict[str, str]:
+        """Return journal_mode, synchronous, busy_timeout (ms), transaction_mode, version."""
+        options = self.connection.settings_dict.get("OPTIONS", {})
+        found = {
+            name: str(self._rows(f"read_{name}")[0][0])
+            for name in ("journal_mode", "synchronous", "busy_timeout", "version")
+        }
+        return {**found, "transaction_mode": str(options.get("transaction_mode") or "DEFERRED")}
+
+
+def _age(since: str | None, clock: datetime) -> float | None:
+    return None if since is None else (clock - time_of(since)).total_seconds()

@@ -1,0 +1,1 @@
+"""Processes: the supervisor and its children, heartbeats, and the loops of upkeep."""

@@ -23,7 +23,12 @@ from jobqueue.storage.protocol import storage_for
 
 
 def open_connection(
-    alias: str, *, identity: UUID | None = None, lease_seconds: float = 15.0, direct: bool = False
+    alias: str,
+    *,
+    identity: UUID | None = None,
+    lease_seconds: float = 15.0,
+    direct: bool = False,
+    statement_timeout: float | None = None,
 ) -> BaseDatabaseWrapper:
     """Return a new, not yet connected wrapper for database `alias`; the caller closes it.
 
@@ -40,6 +45,9 @@ def open_connection(
         settings_options.pop("isolation_level", None)
         databases["CONN_MAX_AGE"] = None
         _name_session(settings_options, identity, lease_seconds, direct)
+        if direct and statement_timeout is not None:
+            limit = f"-c statement_timeout={int(statement_timeout * 1000)}"
+            settings_options["options"] = f"{settings_options['options']} {limit}"
     return wrapper
 
 

@@ -25,6 +25,7 @@ from jobqueue.storage.records import (
     Claim,
     Ending,
     Held,
+    HorizonHolder,
     Inserted,
     NewJob,
     NewWorker,
@@ -228,12 +229,19 @@ class Storage:
 
     # --- operators --------------------------------------------------------------------------------
 
+    def begin_operation(self, lock_wait_seconds: float) -> None:
+        """Prepare a transaction that has just begun: READ COMMITTED, no long wait for a lock."""
+
     def requeue_many(self, ids: Sequence[UUID], aging_seconds: float) -> list[UUID]:
         """Give dead or cancelled jobs a new budget and make them ready; return those it did."""
         raise NotImplementedError
 
     def cancel_waiting(self, ids: Sequence[UUID], reason: str) -> list[UUID]:
         """Cancel waiting jobs; return those it did (locked and moved-on rows are left)."""
+        raise NotImplementedError
+
+    def discard_dead(self, ids: Sequence[UUID], reason: str) -> list[UUID]:
+        """Lead dead jobs to cancelled; return those it did (locked and moved-on rows are left)."""
         raise NotImplementedError
 
     def force_cancel(self, claim_id: UUID, fence: int, reason: str) -> bool:
@@ -247,6 +255,10 @@ class Storage:
     def backlog_ages(self, now: datetime | None = None) -> dict[str, float | None]:
         """Return seconds: oldest_ready, oldest_unpromoted, oldest_unreaped; None where none."""
         raise NotImplementedError
+
+    def horizon_holder(self) -> HorizonHolder | None:
+        """Return who keeps dead rows from being removed for longest, None if nobody does."""
+        return None
 
     def notify(self, channel: str, payload: str) -> None:
         """Send a notification (PostgreSQL only), outside any transaction."""

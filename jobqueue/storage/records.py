@@ -149,6 +149,21 @@ class WorkerRow(NamedTuple):
     renewed_ago: float
 
 
+class HorizonHolder(NamedTuple):
+    """Who keeps dead rows from being removed.
+
+    kind: session, prepared transaction or replication slot. seconds: since its transaction began,
+    None for a slot. transactions: how far its horizon lies behind.
+    """
+
+    kind: str
+    pid: int | None
+    name: str
+    state: str
+    seconds: float | None
+    transactions: int
+
+
 @dataclass(frozen=True, slots=True)
 class StepRecord:
     """A step's recorded result: JSON text."""

@@ -1,0 +1,171 @@
+"""What the definition of a task may say: its function, its name and its options.
+
+Everything is refused where the task is defined, with the way out; a worker that met it later
+could only fail the job. Raises the framework's InvalidTask, InvalidRunAfter for a bad time.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from jobqueue.compat import InvalidTask
+from jobqueue.conf import (
+    MAX_QUEUE_NAME_LENGTH,
+    MAX_TASK_NAME_LENGTH,
+    UNLIMITED,
+    parse_max_attempts,
+    parse_retry,
+    parse_timeout,
+)
+from jobqueue.exceptions import InvalidRunAfter
+from jobqueue.payload import storable_text
+from jobqueue.retry import RetryPolicy
+
+MAX_TAGS = 32
+"""Tags of one job: each is a row of its own, written with the job."""
+MAX_TAG_LENGTH = 100
+SURFACES = frozenset({"staff", "api"})
+"""Where a task may be offered for enqueueing by hand."""
+ON_CRASH = frozenset({"retry", "bury"})
+
+EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
+LATEST = datetime(9999, 12, 30, tzinfo=UTC)
+"""A day before Python's last, so that the time can be shown in any zone."""
+
+
+def check_function(function: Callable[..., Any]) -> None:
+    """Raise InvalidTask unless another process can import `function` by its module path."""
+    if not inspect.isfunction(function):
+        raise InvalidTask(
+            f"A task is made of a plain function, not of {function!r}. Decorate a function "
+            "defined with def or async def at the top of a module."
+        )
+    name = f"{function.__module__}.{function.__qualname__}"
+    if function.__module__ in ("__main__", "builtins") or not function.__module__:
+        raise InvalidTask(
+            f"Task {name} is defined in the script that is running, which a worker cannot import; "
+            "move it into a module, such as the `tasks` module of an installed app."
+        )
+    if not function.__qualname__.isidentifier():
+        raise InvalidTask(
+            f"Task {name} must be defined at module level: a worker imports it by its path, and "
+            "finds no lambda, method or nested function. (A decorator below @task needs "
+            "functools.wraps.)"
+        )
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise InvalidTask(f"Task {name} is a generator: calling it would run nothing of it.")
+    if not _is_storable(name, MAX_TASK_NAME_LENGTH):
+        raise InvalidTask(
+            f"The path of task {name[:80]}… is longer than {MAX_TASK_NAME_LENGTH} characters."
+        )
+
+
+def check_queue_name(name: Any) -> None:
+    """Raise InvalidTask unless `name` can be the name of a queue."""
+    if not isinstance(name, str) or not _is_storable(name, MAX_QUEUE_NAME_LENGTH):
+        raise InvalidTask(
+            f"queue_name must be text of 1 to {MAX_QUEUE_NAME_LENGTH} characters, not {name!r}."
+        )
+
+
+def max_attempts_option(value: Any) -> Any:
+    """Return `value` if it is a number of attempts, "unlimited", or None: the alias's default."""
+    if value is None:
+        return None
+    return _parsed("max_attempts", value, parse_max_attempts) or UNLIMITED
+
+
+def retry_option(value: Any) -> RetryPolicy | None:
+    """Return `value` (a policy, the keywords of a Backoff, None) as a policy or None."""
+    return None if value is None else _parsed("retry", value, parse_retry)
+
+
+def timeout_option(value: Any) -> float | None:
+    """Return `value` (seconds, timedelta, None) as seconds or None."""
+    return None if value is None else _parsed("timeout", value, parse_timeout)
+
+
+def atomic_option(value: Any, is_async: bool) -> bool:
+    """Return whether the task is atomic: by default if it is a ``def``."""
+    if value is None:
+        return not is_async
+    if not isinstance(value, bool):
+        raise InvalidTask(f"atomic must be True or False, not {value!r}.")
+    if value and is_async:
+        raise InvalidTask(
+            "An async def task cannot be atomic: Django has no transaction around a coroutine. "
+            "Leave atomic out, and put last writes into `with context.atomic():` and "
+            "`context.commit(result)` in a function called through sync_to_async."
+        )
+    return value
+
+
+def on_crash_option(value: Any) -> str:
+    """Return `value` if it says what happens to a job that lost its worker."""
+    if value not in ON_CRASH:
+        raise InvalidTask(f'on_crash must be "retry" or "bury", not {value!r}.')
+    return str(value)
+
+
+def expose_option(value: Any) -> frozenset[str]:
+    """Return `value`, some of "staff" and "api", as a set."""
+    if isinstance(value, str) or not isinstance(value, Iterable) or not SURFACES.issuperset(value):
+        raise InvalidTask(f'expose must be a set of "staff" and "api", not {value!r}.')
+    return frozenset(value)
+
+
+def tags_option(value: Any) -> tuple[str, ...]:
+    """Return the tags in `value`, each once, in their order."""
+    if isinstance(value, str) or not isinstance(value, Sequence | frozenset | set):
+        raise InvalidTask(f"tags must be a list of texts, not {value!r}.")
+    tags = tuple(dict.fromkeys(value))
+    for tag in tags:
+        if not isinstance(tag, str) or not _is_storable(tag, MAX_TAG_LENGTH):
+            raise InvalidTask(f"A tag is text of 1 to {MAX_TAG_LENGTH} characters, not {tag!r}.")
+    if len(tags) > MAX_TAGS:
+        raise InvalidTask(f"A job has at most {MAX_TAGS} tags, not {len(tags)}.")
+    return tags
+
+
+def check_run_after(value: datetime | timedelta) -> None:
+    """Raise InvalidRunAfter unless `value` (a time, or a delay from now) lies in 1970 … 9999."""
+    try:
+        moment = as_moment(value)
+    except OverflowError:
+        moment = None
+    except (TypeError, AttributeError):
+        raise InvalidRunAfter(f"run_after is a datetime or a timedelta, not {value!r}.") from None
+    if moment is None or not EARLIEST <= moment <= LATEST:
+        raise InvalidRunAfter(f"run_after must be a time between 1970 and 9999, not {value!r}.")
+
+
+def as_moment(value: datetime | timedelta) -> datetime:
+    """Return `value` as an aware time in UTC; a naive one is of the project's default zone."""
+    if isinstance(value, timedelta):
+        return datetime.now(UTC) + value
+    if timezone.is_naive(value):
+        value = timezone.make_aware(value, timezone.get_default_timezone())
+    return value.astimezone(UTC)
+
+
+def refuse_none(options: Mapping[str, Any]) -> None:
+    """Raise InvalidTask if max_attempts was given as None: 0 to some, for ever to others."""
+    if "max_attempts" in options and options["max_attempts"] is None:
+        raise InvalidTask('max_attempts must be a whole number from 1, or "unlimited"; not None.')
+
+
+def _parsed(option: str, value: Any, parse: Callable[[Any], Any]) -> Any:
+    try:
+        return parse(value)
+    except (ValueError, TypeError) as error:
+        raise InvalidTask(f"{option} {error}, not {value!r}.") from None
+
+
+def _is_storable(text: str, characters: int) -> bool:
+    """Return whether any of our databases takes `text` as it is (no NUL, no lone surrogate)."""
+    return 0 < len(text) <= characters and storable_text(text, 4 * characters) == text

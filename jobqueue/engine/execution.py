@@ -1,0 +1,354 @@
+"""Running one claimed job: atomic (the default for ``def``), not atomic, or ``async def``.
+
+An atomic task: ``atomic()`` → our own first on_commit callback → the function → the finish with
+guard, result and attempt row → COMMIT. The planted flag is the only proof of success.
+
+What a process leaves behind that dies or freezes …
+- anywhere before COMMIT: nothing; the server rolls back when the session ends. A frozen process's
+  session is ended by whoever declares it dead; between finish and COMMIT the server ends it
+  itself (idle time-out), so that the row does not stay locked.
+- after COMMIT: a succeeded job with its effects, and no on_commit callbacks.
+A thawed process meets the guard: its finish raises on the server and its writes roll back.
+
+An atomic task that ran no statement has no effects to bind: its finish goes with the next batch.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connections, reset_queries, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from jobqueue.conf import LONG_TRANSACTION_SECONDS, MAX_RERUNS
+from jobqueue.engine.completion import announce_started, resolve_unknown_commit
+from jobqueue.engine.context import JobContext
+from jobqueue.engine.environment import Environment
+from jobqueue.engine.middleware import Middleware
+from jobqueue.engine.outcomes import Ended, Failure, decide_failure, decide_unrunnable
+from jobqueue.engine.proof import (
+    CommitProof,
+    backend_pid,
+    is_connection_lost,
+    is_serialization_failure,
+)
+from jobqueue.events import emit
+from jobqueue.exceptions import (
+    InvalidArgument,
+    JobQueueError,
+    LeaseLost,
+    ResultNotSerializable,
+    TransactionLeftOpen,
+    UnsupportedType,
+)
+from jobqueue.payload import decode_arguments, encode_value
+from jobqueue.storage import storage_for
+from jobqueue.storage.connections import discard
+from jobqueue.storage.records import Claim
+from jobqueue.tasks import JobTask
+
+logger = logging.getLogger("jobqueue")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A claim with all that is needed to run it."""
+
+    claim: Claim
+    task: JobTask[..., Any]
+    args: list[Any]
+    kwargs: dict[str, Any]
+    context: JobContext
+    environment: Environment
+    middleware: Middleware
+
+    def call(self) -> Any:
+        """Run the function inside the middleware, in a fresh ``contextvars.Context``."""
+        try:
+            return contextvars.Context().run(self.middleware.run, self.context, self._function)
+        finally:
+            self.environment.leave_if_forked()
+
+    async def call_async(self) -> Any:
+        """Await the coroutine function inside the middleware."""
+        return await self.middleware.run_async(self.context, self._coroutine)
+
+    def _function(self) -> Any:
+        announce_started(self.claim)
+        if self.task.takes_context:
+            return self.task.func(self.context, *self.args, **self.kwargs)
+        return self.task.func(*self.args, **self.kwargs)
+
+    async def _coroutine(self) -> Any:
+        if self.task.takes_context:
+            return await self.task.func(self.context, *self.args, **self.kwargs)
+        return await self.task.func(*self.args, **self.kwargs)
+
+
+def prepare(
+    claim: Claim, task: JobTask[..., Any], environment: Environment, middleware: Middleware
+) -> Run | Ended:
+    """Return the run of `claim`, or how it ended because its row cannot be decoded."""
+    now = time.monotonic()
+    try:
+        args, kwargs = decode_arguments(claim.arguments)
+    except InvalidArgument as error:
+        failure = decide_unrunnable(claim, error, environment.options)
+        return Ended(claim, now, now, failure=failure)
+    context = JobContext(claim, environment, in_atomic_task=task.atomic and not task.is_async)
+    return Run(claim, task, args, kwargs, context, environment, middleware)
+
+
+def run_sync(run: Run) -> Ended:
+    """Run a ``def`` task in this thread; never raises. The thread's connections come back clean."""
+    connection = connections[run.environment.options.database]
+    _before(connection, run.environment)
+    try:
+        if run.task.atomic:
+            return _run_atomic(run, connection)
+        return _run_plain(run, run.call)
+    finally:
+        _after(run.environment)
+
+
+async def run_async(run: Run) -> Ended:
+    """Await an ``async def`` task; never raises, also not SystemExit or KeyboardInterrupt, which
+    would end the event loop."""
+    started = run.context.started
+    try:
+        announce_started(run.claim)
+        value = await run.call_async()
+        return _success(run, value)
+    except BaseException as error:
+        return _ended_with(run, error, started)
+
+
+# --- not atomic ----------------------------------------------------------------------------------
+
+
+def _run_plain(run: Run, call: Callable[[], Any]) -> Ended:
+    try:
+        return _success(run, call())
+    except BaseException as error:
+        return _ended_with(run, error, run.context.started)
+
+
+def _success(run: Run, value: Any) -> Ended:
+    """Return the end of code that returned `value`: to be finished with the next batch."""
+    started = run.context.started
+    if run.context.committed:
+        return Ended(run.claim, started, time.monotonic(), committed=True)
+    connection = connections[run.environment.options.database]
+    if not run.task.is_async and connection.in_atomic_block and not _in_test(run.environment):
+        discard(connection)
+        raise TransactionLeftOpen(_LEFT_OPEN)
+    text = _encoded(run, value)
+    return Ended(run.claim, started, time.monotonic(), result=text)
+
+
+def _ended_with(run: Run, error: BaseException, started: float) -> Ended:
+    """Return the end of code that raised `error`."""
+    now = time.monotonic()
+    if run.context.committed:
+        logger.error(
+            "Job %s raised after context.commit(); it has succeeded.", run.claim.id, exc_info=error
+        )
+        return Ended(run.claim, started, now, committed=True)
+    if isinstance(error, LeaseLost):
+        return Ended(run.claim, started, now)
+    failure = decide_failure(run.claim, error, run.task.retry, run.environment.options)
+    _forget_frames(error)
+    return Ended(run.claim, started, now, failure=failure)
+
+
+# --- atomic --------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Trial:
+    """One pass through an atomic task: how far it came, and what stopped it."""
+
+    proof: CommitProof
+    phase: str = "run"  # run, finish, commit
+    pid: int | None = None
+    result: str | None = None
+    deferred: bool = False
+    error: BaseException | None = None
+
+
+def _run_atomic(run: Run, connection: BaseDatabaseWrapper) -> Ended:
+    """Run an atomic task; again at once, uncharged, where the database asks for it."""
+    for rerun in range(MAX_RERUNS + 1):
+        trial = _try_once(run, connection)
+        verdict = _judge(run, trial, connection, rerun)
+        if verdict is not None:
+            return verdict
+        emit("job.rerun", job=run.claim.id, fence=run.claim.fence, error=repr(trial.error)[:200])
+    raise AssertionError("unreachable: the last rerun is always judged")
+
+
+def _try_once(run: Run, connection: BaseDatabaseWrapper) -> _Trial:
+    database = run.environment.options.database
+    trial = _Trial(CommitProof())
+    try:
+        with transaction.atomic(using=database):
+            transaction.on_commit(trial.proof.plant, using=database)
+            depth = len(connection.savepoint_ids)
+            trial.pid = backend_pid(connection)
+            value = run.call()
+            _refuse_open_blocks(connection, depth)
+            trial.result = _encoded(run, value)
+            trial.phase = "finish"
+            if _is_untouched(connection):
+                trial.deferred = True
+            else:
+                storage = storage_for(connection, run.environment.options)
+                storage.finish_one(run.claim, trial.result, run.context.age_seconds)
+            trial.phase = "commit"
+        if _in_test(run.environment):
+            trial.proof.plant()  # a TestCase never commits: the released savepoint is the proof
+    except BaseException as error:
+        trial.error = error
+    _warn_if_long(run)
+    return trial
+
+
+def _judge(
+    run: Run, trial: _Trial, connection: BaseDatabaseWrapper, rerun: int
+) -> Ended | None:
+    """Return how the trial ended, None if the job is to be run again at once."""
+    claim, started, now = run.claim, run.context.started, time.monotonic()
+    error = trial.error
+    if trial.proof.planted:
+        if error is not None:
+            logger.error("An on_commit callback of job %s failed", claim.id, exc_info=error)
+        if trial.deferred:
+            return Ended(claim, started, now, result=trial.result)
+        return Ended(claim, started, now, committed=True)
+    if isinstance(error, LeaseLost):
+        return _after_lease_lost(run, rerun)
+    last = rerun >= MAX_RERUNS
+    if error is not None and is_connection_lost(error, connection):
+        verdict = resolve_unknown_commit(run.environment, claim, trial.pid)
+        discard(connection)
+        if verdict == "committed":
+            return Ended(claim, started, now, committed=True)
+        if verdict == "lease lost":
+            return Ended(claim, started, now)
+        return _ended_with(run, error, started) if last else None
+    if error is not None and trial.phase != "run" and is_serialization_failure(error):
+        return _ended_with(run, error, started) if last else None
+    if connection.in_atomic_block and not _in_test(run.environment):
+        discard(connection)  # a block that the job entered by hand and never left
+    return _ended_with(run, error or _rolled_back(), started)
+
+
+def _after_lease_lost(run: Run, rerun: int) -> Ended:
+    """Where an old session could not be ended, its COMMIT may have won against our re-run."""
+    if rerun and not run.environment.direct:
+        verdict = resolve_unknown_commit(run.environment, run.claim, None)
+        if verdict == "committed":
+            return Ended(run.claim, run.context.started, time.monotonic(), committed=True)
+    return Ended(run.claim, run.context.started, time.monotonic())
+
+
+_LEFT_OPEN = (
+    "The task entered transaction.atomic() by hand and did not leave it; use it as a decorator "
+    "or with a `with` statement. Its writes were rolled back."
+)
+
+
+def _refuse_open_blocks(connection: BaseDatabaseWrapper, depth: int) -> None:
+    if len(connection.savepoint_ids) != depth or not connection.in_atomic_block:
+        raise TransactionLeftOpen(_LEFT_OPEN)
+
+
+def _rolled_back() -> BaseException:
+    return JobQueueError(
+        "The job's transaction was rolled back without an exception (set_rollback?), so nothing "
+        "of it was committed."
+    )
+
+
+def _is_untouched(connection: BaseDatabaseWrapper) -> bool:
+    """Return whether the open transaction has sent no statement and holds no foreign callback.
+
+    psycopg sends BEGIN with the first statement: an idle session has done nothing since.
+    """
+    info = getattr(connection.connection, "info", None)
+    if info is None or connection.needs_rollback or len(connection.run_on_commit) != 1:
+        return False
+    return int(info.transaction_status) == 0
+
+
+def _encoded(run: Run, value: Any) -> str:
+    """Return the result as JSON text; a coroutine nobody awaited is closed and refused."""
+    try:
+        return encode_value(value, run.environment.options.max_result_bytes)
+    except (UnsupportedType, InvalidArgument, RecursionError) as error:
+        close = getattr(value, "close", None)
+        if callable(close) and hasattr(value, "cr_frame"):
+            close()
+        raise ResultNotSerializable(f"{error or type(error).__name__}") from error
+
+
+# --- around a job --------------------------------------------------------------------------------
+
+
+def _in_test(environment: Environment) -> bool:
+    return environment.test_connection is not None
+
+
+def _before(connection: BaseDatabaseWrapper, environment: Environment) -> None:
+    """Hand the job connections in a clean state, and no others."""
+    if _in_test(environment):
+        return
+    reset_queries()
+    for each in connections.all(initialized_only=True):
+        each.close_if_unusable_or_obsolete()
+
+
+def _after(environment: Environment) -> None:
+    """Leave nothing of this job to the next: open blocks, query logs, broken sessions."""
+    if _in_test(environment):
+        return
+    for each in connections.all(initialized_only=True):
+        if each.in_atomic_block:
+            discard(each)
+        else:
+            each.close_if_unusable_or_obsolete()
+
+
+def _warn_if_long(run: Run) -> None:
+    seconds = run.context.age_seconds
+    if seconds >= LONG_TRANSACTION_SECONDS:
+        emit(
+            "job.long_transaction",
+            level=logging.WARNING,
+            job=run.claim.id,
+            task=run.claim.task,
+            seconds=round(seconds, 1),
+            way_out="atomic=False and context.commit()",
+        )
+
+
+def _forget_frames(error: BaseException) -> None:
+    """Drop the frames (and the locals they hold) of an error that is stored as text now."""
+    seen: set[int] = set()
+    todo: list[BaseException | None] = [error]
+    while todo:
+        one = todo.pop()
+        if one is None or id(one) in seen:
+            continue
+        seen.add(id(one))
+        one.__traceback__ = None
+        todo += [one.__cause__, one.__context__]
+        todo += getattr(one, "exceptions", ())
+
+
+__all__ = ["Failure", "Run", "prepare", "run_async", "run_sync"]

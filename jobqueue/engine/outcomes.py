@@ -1,0 +1,124 @@
+"""What an execution came to, and where that leads the job. Pure decisions; nothing is written.
+
+`decide_failure` is where a retry is decided: for exceptions and what a task raises to steer
+itself. Lost workers are decided in `jobqueue.engine.recovery`, with the same back-off.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from jobqueue.conf import Options
+from jobqueue.exceptions import Cancel, GiveUp, Retry, Snooze, TimedOut
+from jobqueue.payload import ErrorText, describe_exception
+from jobqueue.retry import RetryPolicy, delay_seconds
+from jobqueue.states import Outcome, State
+from jobqueue.storage.records import Claim, Ending, Success
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """One execution that has ended, and what is still to be written about it.
+
+    result: a finish that goes with the next batch. failure: any other way out. committed: the
+    job's own transaction carried the finish. None of them: the lease is lost, nothing may be
+    written. started, ended: this process's monotonic clock.
+    """
+
+    claim: Claim
+    started: float
+    ended: float
+    committed: bool = False
+    result: str | None = None
+    failure: Failure | None = None
+
+    @property
+    def is_success(self) -> bool:
+        return self.committed or self.result is not None
+
+    def as_success(self) -> Success:
+        """Return the row of a batched finish, with ages as of now."""
+        assert self.result is not None
+        now = time.monotonic()
+        return Success(
+            self.claim.id, self.claim.fence, self.result, now - self.started, now - self.ended
+        )
+
+    def as_ending(self) -> Ending:
+        """Return the row of any other way out, with ages as of now."""
+        failure = self.failure
+        assert failure is not None
+        return Ending(
+            id=self.claim.id,
+            fence=self.claim.fence,
+            worker=self.claim.worker,
+            state=failure.state,
+            outcome=failure.outcome,
+            charged=failure.charged,
+            delay=failure.delay,
+            started_ago=time.monotonic() - self.started,
+            error=failure.error,
+            reason=failure.reason,
+            clear_suspicions=True,
+            aging_seconds=failure.aging_seconds,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """Where a job goes that did not succeed, and how its attempt is recorded."""
+
+    state: State
+    outcome: Outcome
+    charged: bool
+    delay: float | None
+    error: ErrorText | None
+    reason: str
+    aging_seconds: float
+
+
+def decide_failure(
+    claim: Claim, error: BaseException, policy: RetryPolicy | None, options: Options
+) -> Failure:
+    """Return where `error`, raised by the job's code or its commit, leads the job."""
+    text = describe_exception(error, options.max_traceback_bytes)
+    if isinstance(error, Snooze):
+        return _failure(State.SCHEDULED, Outcome.SNOOZED, options, delay=error.delay)
+    if isinstance(error, Cancel):
+        return _failure(State.CANCELLED, Outcome.CANCELLED, options, error=text, reason="asked")
+    outcome = Outcome.TIMED_OUT if isinstance(error, TimedOut) else Outcome.FAILED
+    if isinstance(error, GiveUp):
+        return _failure(State.DEAD, outcome, options, error=text, reason="gave up")
+    number = claim.failures + 1
+    if claim.max_attempts is not None and number >= claim.max_attempts:
+        return _failure(State.DEAD, outcome, options, error=text, reason="out of attempts")
+    after = error.after if isinstance(error, Retry) else None
+    delay = delay_seconds(policy or options.retry, number, error) if after is None else after
+    return _failure(State.RETRYING, outcome, options, error=text, delay=delay)
+
+
+def decide_unrunnable(claim: Claim, error: BaseException, options: Options) -> Failure:
+    """Return where a job goes whose row cannot be run as it is: more attempts would not help."""
+    text = describe_exception(error, options.max_traceback_bytes)
+    return _failure(State.DEAD, Outcome.FAILED, options, error=text, reason="undecodable row")
+
+
+def _failure(
+    state: State,
+    outcome: Outcome,
+    options: Options,
+    *,
+    delay: float | None = None,
+    error: ErrorText | None = None,
+    reason: str = "",
+) -> Failure:
+    return Failure(
+        state=state,
+        outcome=outcome,
+        charged=outcome in (Outcome.FAILED, Outcome.TIMED_OUT),
+        delay=delay,
+        error=error,
+        reason=reason,
+        aging_seconds=options.aging_seconds,
+    )

@@ -1,0 +1,244 @@
+"""Taking jobs back from the dead: who is dead, who is to blame, where each job goes.
+
+Order, always: the worker's row says dead *first* (a compare-and-set), then its sessions are ended,
+and only then, in later statements, its jobs are released by value. Repeated until no session and
+no row is left: a statement in flight outlives its process (seen: 200 rows claimed by a backend
+whose client was gone).
+
+What a process leaves behind that dies here …
+- after the row says dead: an orphan, which every reaper finds by `orphan_workers`.
+- between two batches: the rest of the jobs, found likewise. Nothing here needs to be finished by
+  the process that began it.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from jobqueue.conf import Options, options_for
+from jobqueue.engine.completion import announce_death, announce_finished
+from jobqueue.events import emit
+from jobqueue.exceptions import InvalidOptions, TaskNotRegistered, TimedOut, WorkerLost
+from jobqueue.exceptions import WorkerStopped as Stopped
+from jobqueue.payload import ErrorText, describe_exception
+from jobqueue.retry import RetryPolicy, delay_seconds
+from jobqueue.states import Outcome, State
+from jobqueue.storage import Storage
+from jobqueue.storage.records import Ending, Held
+
+logger = logging.getLogger("jobqueue")
+
+Fenced = tuple[UUID, int]
+
+SETTLE_SECONDS = 5.0
+"""How long one recovery waits for ended sessions to go; the next round goes on where it stopped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Death:
+    """What is known of a worker's end.
+
+    started: which of its jobs (id, fence) may have been running, from shared memory; None: all.
+    blamed: whether those become suspects. stopped: the process was ended on purpose.
+    """
+
+    worker: UUID
+    reason: str
+    started: Collection[Fenced] | None = None
+    blamed: bool = True
+    stopped: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """What one recovery did: jobs given back unharmed, reaped as lost, buried."""
+
+    released: int = 0
+    reaped: int = 0
+    buried: int = 0
+    is_settled: bool = True
+
+
+def recover(storage: Storage, death: Death, options: Options) -> Recovered:
+    """Declare the worker dead, end its sessions, and give all its jobs a way on."""
+    if storage.mark_dead(death.worker, death.reason):
+        emit("worker.dead", level=logging.WARNING, worker=death.worker, reason=death.reason)
+    until = time.monotonic() + SETTLE_SECONDS
+    total = Recovered()
+    while True:
+        sessions = storage.end_sessions([death.worker]) if options.end_sessions else 0
+        held = storage.running_of([death.worker])
+        if held:
+            total = _added(total, release(storage, held, death, options))
+            continue_at_once = not storage.running_of([death.worker])
+        else:
+            continue_at_once = True
+        if continue_at_once and not sessions:
+            return total
+        if time.monotonic() > until:
+            return Recovered(total.released, total.reaped, total.buried, is_settled=False)
+        time.sleep(0.02)
+
+
+def release(storage: Storage, held: Sequence[Held], death: Death, options: Options) -> Recovered:
+    """Lead the jobs of a dead worker on, in one guarded batch; announce what is final."""
+    endings = [_ending(job, death, options) for job in held]
+    unmatched = set(storage.end_many(endings, skip_locked=True))
+    counts = {State.READY: 0, State.RETRYING: 0, State.DEAD: 0}
+    released = 0
+    for job, ending in zip(held, endings, strict=True):
+        if (job.id, job.fence) in unmatched:
+            continue
+        if ending.outcome is None:
+            released += 1
+            continue
+        counts[State(ending.state)] += 1
+        _announce(job, ending)
+    return Recovered(released, counts[State.READY] + counts[State.RETRYING], counts[State.DEAD])
+
+
+def release_uncharged(storage: Storage, held: Sequence[Held]) -> int:
+    """Give back jobs whose code never started, from a worker that is alive; return how many."""
+    endings = [_unharmed(job) for job in held]
+    return len(endings) - len(storage.end_many(endings, skip_locked=True))
+
+
+def reap_overdue(storage: Storage, held: Sequence[Held], options: Options) -> Recovered:
+    """Take jobs that are well past their deadline, also from live workers: a time-out."""
+    endings = [_timed_out(job, options) for job in held]
+    unmatched = set(storage.end_many(endings, skip_locked=True))
+    done = [
+        (job, ending)
+        for job, ending in zip(held, endings, strict=True)
+        if (job.id, job.fence) not in unmatched
+    ]
+    for job, ending in done:
+        _announce(job, ending)
+    buried = sum(ending.state == State.DEAD for _, ending in done)
+    return Recovered(0, len(done) - buried, buried)
+
+
+# --- decisions -----------------------------------------------------------------------------------
+
+
+def _ending(job: Held, death: Death, options: Options) -> Ending:
+    """Return where a job of a dead worker goes: the whole rule of blame."""
+    if death.started is not None and (job.id, job.fence) not in death.started:
+        return _unharmed(job)
+    alias_options = _options(job.backend, options)
+    if death.stopped:
+        error = describe_exception(Stopped("The worker was stopped before the job had ended."), 512)
+        return _lost(job, alias_options, State.READY, error)
+    error = describe_exception(WorkerLost(f"The worker that ran the job died: {death.reason}."), 512)
+    if job.on_crash == "bury":
+        return _lost(job, alias_options, State.DEAD, error, reason="worker lost", suspicion=1)
+    if not death.blamed:
+        return _lost(job, alias_options, State.READY, error)
+    suspicions = job.suspicions + 1
+    if job.alone or suspicions >= alias_options.suspicions:
+        return _lost(job, alias_options, State.DEAD, error, reason="poison", suspicion=1)
+    if suspicions < alias_options.suspicions - 1:
+        return _lost(job, alias_options, State.READY, error, suspicion=1)
+    delay = delay_seconds(_policy(job.task) or alias_options.retry, suspicions)
+    return _lost(
+        job, alias_options, State.RETRYING, error, suspicion=1, delay=delay, alone=True
+    )
+
+
+def _unharmed(job: Held) -> Ending:
+    """Back to ready: rank, budget and suspicions stay, no attempt is on the books."""
+    return Ending(
+        id=job.id, fence=job.fence, worker=job.worker, state=State.READY, alone=job.alone
+    )
+
+
+def _lost(
+    job: Held,
+    options: Options,
+    state: State,
+    error: ErrorText,
+    *,
+    reason: str = "",
+    suspicion: int = 0,
+    delay: float | None = None,
+    alone: bool | None = None,
+) -> Ending:
+    return Ending(
+        id=job.id,
+        fence=job.fence,
+        worker=job.worker,
+        state=state,
+        outcome=Outcome.LOST,
+        delay=delay,
+        error=error,
+        reason=reason,
+        suspicion=suspicion,
+        alone=job.alone if alone is None else alone,
+        aging_seconds=options.aging_seconds,
+    )
+
+
+def _timed_out(job: Held, options: Options) -> Ending:
+    alias_options = _options(job.backend, options)
+    number = job.failures + 1
+    out = job.max_attempts is not None and number >= job.max_attempts
+    policy = _policy(job.task) or alias_options.retry
+    return Ending(
+        id=job.id,
+        fence=job.fence,
+        worker=job.worker,
+        state=State.DEAD if out else State.RETRYING,
+        outcome=Outcome.TIMED_OUT,
+        charged=True,
+        delay=None if out else delay_seconds(policy, number),
+        error=describe_exception(TimedOut("The attempt ran past its deadline."), 512),
+        reason="out of attempts" if out else "",
+        alone=job.alone,
+        aging_seconds=alias_options.aging_seconds,
+    )
+
+
+def _options(alias: str, fallback: Options) -> Options:
+    try:
+        return options_for(alias)
+    except InvalidOptions:
+        return fallback
+
+
+def _policy(task_name: str) -> RetryPolicy | None:
+    """Return the task's own back-off if the task can be found in this process."""
+    from jobqueue.tasks import registry
+
+    try:
+        return registry.get(task_name).retry
+    except TaskNotRegistered:
+        return None
+    except Exception:
+        logger.exception("The module of task %s cannot be imported", task_name)
+        return None
+
+
+def _announce(job: Held, ending: Ending) -> None:
+    level = logging.ERROR if ending.state == State.DEAD else logging.WARNING
+    emit(
+        "job.reaped",
+        level=level,
+        job=job.id,
+        task=job.task,
+        outcome=ending.outcome,
+        state=ending.state,
+        reason=ending.reason,
+    )
+    if ending.state == State.DEAD:
+        announce_death(job.id, job.task, ending.reason)
+        announce_finished(job.backend, job.id)
+
+
+def _added(one: Recovered, other: Recovered) -> Recovered:
+    return Recovered(
+        one.released + other.released, one.reaped + other.reaped, one.buried + other.buried
+    )

@@ -1,0 +1,83 @@
+"""Steps: pieces of a job whose recorded results are kept over its attempts.
+
+A record is written on the side connection in a transaction of its own, under the guard, so it
+stays when the job's own transaction rolls back. With ``atomic=True`` the function's writes and
+the record share one guarded transaction.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from django.db import connections
+
+from jobqueue.engine.blocks import guarded_block
+from jobqueue.exceptions import StepError
+from jobqueue.payload import encode_value
+from jobqueue.storage import storage_for
+
+if TYPE_CHECKING:
+    from jobqueue.engine.context import JobContext
+
+MAX_STEP_NAME_LENGTH = 255
+
+
+def run_step(
+    context: JobContext,
+    name: str,
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    atomic: bool,
+) -> Any:
+    """Return the recorded result of step `name`; run `function` and record it if there is none."""
+    _check(context, name, atomic)
+    with context.environment.side_storage() as storage:
+        recorded = storage.find_step(context.job_id, name)
+    if recorded is not None:
+        return json.loads(recorded)
+    if atomic:
+        return _run_in_block(context, name, function, args, kwargs)
+    text = _encoded(context, name, function(*args, **kwargs))
+    with context.environment.side_storage() as storage:
+        storage.record_step(context.claim, name, text)
+    return json.loads(text)
+
+
+def _run_in_block(
+    context: JobContext,
+    name: str,
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    options = context.environment.options
+    with guarded_block(context):
+        text = _encoded(context, name, function(*args, **kwargs))
+        storage_for(connections[options.database], options).record_step(context.claim, name, text)
+    return json.loads(text)
+
+
+def _encoded(context: JobContext, name: str, value: Any) -> str:
+    limit = context.environment.options.max_result_bytes
+    return encode_value(value, limit, f"result of step {name!r}")
+
+
+def _check(context: JobContext, name: str, atomic: bool) -> None:
+    if not name or len(name) > MAX_STEP_NAME_LENGTH or "\x00" in name:
+        raise StepError(f"A step's name is 1 to {MAX_STEP_NAME_LENGTH} characters, not {name!r}.")
+    if not context.in_atomic_task:
+        return
+    if atomic:
+        raise StepError(
+            "context.step(atomic=True) needs a task with atomic=False: in an atomic task "
+            "everything commits with the job."
+        )
+    database = context.environment.options.database
+    if connections[database].vendor == "sqlite":
+        raise StepError(
+            "On SQLite a step needs a task with atomic=False: the open transaction of an atomic "
+            "task holds the only write lock, so the step could not be recorded."
+        )

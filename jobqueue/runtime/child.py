@@ -1,0 +1,39 @@
+"""Entry point of a worker process: ``python -m jobqueue.runtime.child <spec as JSON>``.
+
+Spawned, not forked: it shares no connection, lock or random state with its supervisor.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+
+
+def main() -> int:
+    """Set up Django as the supervisor had it, and run the worker; return its exit code."""
+    from jobqueue.runtime.exit_codes import MISCONFIGURED
+    from jobqueue.runtime.spec import ChildSpec
+
+    spec = ChildSpec.load(sys.argv[1])
+    sys.path[:] = list(spec.sys_path)
+    if spec.settings_module:
+        os.environ["DJANGO_SETTINGS_MODULE"] = spec.settings_module
+    try:
+        import django
+
+        django.setup()
+        from jobqueue.runtime.worker import Worker
+
+        worker = Worker(spec)
+    except Exception:
+        traceback.print_exc()
+        return MISCONFIGURED
+    return worker.run()
+
+
+if __name__ == "__main__":
+    code = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    sys.exit(code)

@@ -1,0 +1,110 @@
+"""Shared memory between a supervisor and a child: which jobs may be running, and counters.
+
+The supervisor reads it after ``waitpid``, when nobody writes any more: it tells which jobs a
+crash may have to do with. A slot writes fence and id first, then the flag; the flag is cleared
+only after the outcome is committed. Flag 2 says that the code has ended and only its record is
+outstanding: such a job did not kill the process.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+import tempfile
+from collections import deque
+from dataclasses import dataclass
+from uuid import UUID
+
+from jobqueue.engine.recovery import Fenced
+
+_ENTRY = struct.Struct("=q16sB7x")
+_HEADER = struct.Struct("=6q")
+_HEADER_BYTES = 64
+_FLAG_OFFSET = 24
+_FREE, _STARTED, _ENDED = 0, 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """What a child has done so far, and whether it is idle (turns without work in a row)."""
+
+    claimed: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    running: int = 0
+    idle_turns: int = 0
+    is_ready: int = 0
+
+
+class Ledger:
+    """The shared memory of one child. One process creates it, its child opens it by descriptor."""
+
+    def __init__(self, descriptor: int, capacity: int) -> None:
+        self.descriptor = descriptor
+        self.capacity = capacity
+        self._map = mmap.mmap(descriptor, _HEADER_BYTES + capacity * _ENTRY.size)
+        self._free = deque(range(capacity))
+
+    @classmethod
+    def create(cls, capacity: int) -> Ledger:
+        """Return a new, empty ledger for `capacity` jobs at a time."""
+        if hasattr(os, "memfd_create"):
+            descriptor = os.memfd_create("jobqueue")
+        else:
+            descriptor, path = tempfile.mkstemp(prefix="jobqueue-")
+            os.unlink(path)
+        os.ftruncate(descriptor, _HEADER_BYTES + capacity * _ENTRY.size)
+        return cls(descriptor, capacity)
+
+    def close(self) -> None:
+        """Unmap the memory and close the descriptor."""
+        self._map.close()
+        os.close(self.descriptor)
+
+    # --- the child writes ------------------------------------------------------------------------
+
+    def start(self, job_id: UUID, fence: int) -> int:
+        """Note that the code of a job is about to run; return the entry to clear later."""
+        index = self._free.popleft()
+        offset = _HEADER_BYTES + index * _ENTRY.size
+        _ENTRY.pack_into(self._map, offset, fence, job_id.bytes, _FREE)
+        self._map[offset + _FLAG_OFFSET] = _STARTED
+        return index
+
+    def ended(self, index: int) -> None:
+        """Note that the code has ended; its outcome is not yet committed."""
+        self._map[_HEADER_BYTES + index * _ENTRY.size + _FLAG_OFFSET] = _ENDED
+
+    def clear(self, index: int) -> None:
+        """Note that the outcome is committed."""
+        self._map[_HEADER_BYTES + index * _ENTRY.size + _FLAG_OFFSET] = _FREE
+        self._free.append(index)
+
+    def count(self, counters: Counters) -> None:
+        """Publish the child's counters."""
+        _HEADER.pack_into(
+            self._map,
+            0,
+            counters.claimed,
+            counters.succeeded,
+            counters.failed,
+            counters.running,
+            counters.idle_turns,
+            counters.is_ready,
+        )
+
+    # --- the supervisor reads --------------------------------------------------------------------
+
+    def counters(self) -> Counters:
+        """Return what the child last published."""
+        return Counters(*_HEADER.unpack_from(self._map, 0))
+
+    def started(self) -> set[Fenced]:
+        """Return the jobs (id, fence) whose code may have been running."""
+        found = set()
+        for index in range(self.capacity):
+            fence, raw, flag = _ENTRY.unpack_from(self._map, _HEADER_BYTES + index * _ENTRY.size)
+            if flag == _STARTED:
+                found.add((UUID(bytes=raw), fence))
+        return found

@@ -1,0 +1,66 @@
+"""The scheduler: promotes what is due, parks and admits unknown tasks, prunes. Any number may run."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from jobqueue import hints
+from jobqueue.conf import Options
+from jobqueue.engine.retention import prune
+from jobqueue.engine.sweeps import promote_due, sweep_unknown
+from jobqueue.storage import storage_for
+from jobqueue.storage.connections import discard, open_connection
+
+SWEEP_SECONDS = 5.0
+"""Pause between two sweeps for unknown tasks."""
+PRUNE_SECONDS = 300.0
+"""Pause between two prunings, jittered: many processes prune in turn, not together."""
+
+
+class Scheduler:
+    """One scheduler; `run_once` is driven by a `Loop`.
+
+    only_promote: leave out sweeps and pruning (--no-maintenance); promotion is every worker's.
+    """
+
+    def __init__(
+        self,
+        alias: str,
+        options: Options,
+        should_stop: Callable[[], bool] = lambda: False,
+        only_promote: bool = False,
+    ) -> None:
+        self._alias = alias
+        self._options = options
+        self._should_stop = should_stop
+        self._only_promote = only_promote
+        self._connection: BaseDatabaseWrapper = open_connection(options.database)
+        self._sweep_at = 0.0
+        self._prune_at = time.monotonic() + PRUNE_SECONDS * random.random()
+        self.empty_rounds = 0
+
+    def run_once(self) -> bool:
+        """Do what is due now; return False (the interval is the poll)."""
+        storage = storage_for(self._connection, self._options)
+        queues = promote_due(storage)
+        now = time.monotonic()
+        if not self._only_promote and now >= self._sweep_at:
+            self._sweep_at = now + SWEEP_SECONDS
+            queues |= sweep_unknown(storage)
+        if queues:
+            self.empty_rounds = 0
+            hints.send(self._alias, queues)
+        else:
+            self.empty_rounds += 1
+        if not self._only_promote and now >= self._prune_at:
+            self._prune_at = now + PRUNE_SECONDS * random.uniform(0.5, 1.5)
+            prune(storage, self._options, self._should_stop)
+        return False
+
+    def reset(self) -> None:
+        """Drop the connection."""
+        discard(self._connection)

@@ -1,0 +1,193 @@
+"""The slots of a worker process: threads for ``def`` tasks, one event loop for ``async def``.
+
+A claim waits in the queue until a slot takes it; what waits has not started and can be taken
+back. Every end goes to the outbox, from which the fetch loop writes batches.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+
+from asgiref.sync import SyncToAsync, ThreadSensitiveContext, sync_to_async
+from django.db import connections
+
+from jobqueue.engine.execution import Run, run_async, run_sync
+from jobqueue.engine.outcomes import Ended
+from jobqueue.runtime.ledger import Ledger
+from jobqueue.storage.records import Claim
+
+Finished = tuple[Ended, int]
+"""How a job ended, and its entry in the ledger (-1: it never started)."""
+
+
+class Outbox:
+    """Ends that are still to be written; wakes the fetch loop."""
+
+    def __init__(self, wake: threading.Event) -> None:
+        self._items: deque[Finished] = deque()
+        self._wake = wake
+
+    def put(self, finished: Finished) -> None:
+        """Hand over an end, from any thread."""
+        self._items.append(finished)
+        if not self._wake.is_set():
+            self._wake.set()
+
+    def take(self, limit: int) -> list[Finished]:
+        """Return up to `limit` ends, oldest first."""
+        taken: list[Finished] = []
+        with suppress(IndexError):
+            while len(taken) < limit:
+                taken.append(self._items.popleft())
+        return taken
+
+    def put_back(self, items: list[Finished]) -> None:
+        """Return ends that could not be written, to the front."""
+        self._items.extendleft(reversed(items))
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+
+class ThreadSlots:
+    """A fixed number of threads that run ``def`` tasks one at a time each."""
+
+    def __init__(
+        self, count: int, ledger: Ledger, outbox: Outbox, make: Callable[[Claim], Run | Ended]
+    ) -> None:
+        self.count = count
+        self._ledger = ledger
+        self._outbox = outbox
+        self._make = make
+        self._queue: queue.SimpleQueue[tuple[Claim, float] | None] = queue.SimpleQueue()
+        self._busy = bytearray(count)  # one flag a thread: nothing to lock
+        self._threads = [
+            threading.Thread(target=self._work, args=(n,), name=f"jobqueue-slot-{n}", daemon=True)
+            for n in range(count)
+        ]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def put(self, claim: Claim) -> None:
+        """Let a free slot run `claim`, or the next to become free."""
+        self._queue.put((claim, time.monotonic()))
+
+    def take_back(self, older_than: float = 0.0) -> list[Claim]:
+        """Return claims that have waited longer than `older_than` seconds without starting."""
+        taken: list[Claim] = []
+        kept: list[tuple[Claim, float]] = []
+        limit = time.monotonic() - older_than
+        with suppress(queue.Empty):
+            while True:
+                item = self._queue.get_nowait()
+                if item is None:
+                    self._queue.put(None)
+                    break
+                if item[1] > limit:
+                    kept.append(item)
+                    break
+                taken.append(item[0])
+        for item in kept:
+            self._queue.put(item)
+        return taken
+
+    @property
+    def waiting(self) -> int:
+        return self._queue.qsize()
+
+    @property
+    def running(self) -> int:
+        return sum(self._busy)
+
+    def stop(self, timeout: float) -> None:
+        """End the threads, which must be idle."""
+        for _ in self._threads:
+            self._queue.put(None)
+        for thread in self._threads:
+            thread.join(timeout)
+
+    def _work(self, number: int) -> None:
+        while (item := self._queue.get()) is not None:
+            claim = item[0]
+            self._busy[number] = 1
+            entry = self._ledger.start(claim.id, claim.fence)
+            try:
+                run = self._make(claim)
+                ended = run if isinstance(run, Ended) else run_sync(run)
+            finally:
+                self._ledger.ended(entry)
+                self._busy[number] = 0
+            self._outbox.put((ended, entry))
+        connections.close_all()
+
+
+class AsyncSlots:
+    """One event loop in a thread of its own, for ``async def`` tasks."""
+
+    def __init__(
+        self, count: int, ledger: Ledger, outbox: Outbox, make: Callable[[Claim], Run | Ended]
+    ) -> None:
+        self.count = count
+        self.running = 0
+        self._ledger = ledger
+        self._outbox = outbox
+        self._make = make
+        self._loop = asyncio.new_event_loop()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._thread = threading.Thread(target=self._serve, name="jobqueue-async", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def put(self, claim: Claim) -> None:
+        """Run `claim` on the loop; to be called from the fetch loop's thread only."""
+        self.running += 1
+        self._loop.call_soon_threadsafe(self._spawn, claim)
+
+    def done(self) -> None:
+        """Note, from the fetch loop's thread, that the end of one job was taken from the outbox."""
+        self.running -= 1
+
+    def stop(self, timeout: float) -> None:
+        """End the loop, which must be idle."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(timeout)
+
+    def _serve(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_forever()
+        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+        self._loop.run_until_complete(self._loop.shutdown_default_executor())
+        self._loop.close()
+        connections.close_all()
+
+    def _spawn(self, claim: Claim) -> None:
+        task = self._loop.create_task(self._run(claim), context=contextvars.Context())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _run(self, claim: Claim) -> None:
+        entry = self._ledger.start(claim.id, claim.fence)
+        run = self._make(claim)
+        try:
+            ended = run if isinstance(run, Ended) else await self._run_clean(run)
+        finally:
+            self._ledger.ended(entry)
+        self._outbox.put((ended, entry))
+
+    async def _run_clean(self, run: Run) -> Ended:
+        """Give each job a thread of its own for its sync parts, whose connections are closed."""
+        async with ThreadSensitiveContext() as context:
+            ended = await run_async(run)
+            if context in SyncToAsync.context_to_thread_executor:
+                await sync_to_async(connections.close_all)()
+            return ended

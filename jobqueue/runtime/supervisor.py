@@ -1,0 +1,313 @@
+"""``runworker``: starts worker processes, sees them die, and keeps their number.
+
+It runs no job and no code of a job; its main thread touches no database, so a signal or a dead
+child is noticed at once whatever the database does. Children are spawned, each its own process
+group, each holding the read end of a pipe whose only write end is here: when this process dies,
+however, they read the end of it, drain and exit.
+
+What it leaves behind when it is killed …
+- children that drain: they beat until their last job has ended.
+- a child that dies after it: noticed by a reaper (life lock or lease).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from uuid import UUID
+
+from jobqueue import signals
+from jobqueue.conf import ASYNC_SLOTS, Options
+from jobqueue.engine.recovery import Death
+from jobqueue.events import emit
+from jobqueue.ids import new_identity
+from jobqueue.runtime.exit_codes import ABORTED, CLEAN, LEASE_LOST, MISCONFIGURED
+from jobqueue.runtime.janitor import Janitor
+from jobqueue.runtime.ledger import Counters, Ledger
+from jobqueue.runtime.shutdown import STOP_SIGNALS, SignalBox
+from jobqueue.runtime.spec import ChildSpec
+from jobqueue.runtime.upkeep import Upkeep
+
+logger = logging.getLogger("jobqueue")
+
+TICK_SECONDS = 0.25
+"""Longest pause of the main loop between two looks at everything."""
+QUICK_DEATH_SECONDS = 2.0
+"""A child that lived no longer is started again with back-off."""
+MAX_RESTART_PAUSE_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerPlan:
+    """What a supervisor is to run; the command line, checked."""
+
+    backend: str
+    queues: tuple[str, ...]
+    processes: int = 1
+    threads: int = 4
+    maintenance: bool = True
+    until_empty: bool = False
+    health_file: Path | None = None
+    name: str = ""
+    log_format: str = "auto"
+    log_level: str = "info"
+
+
+@dataclass(slots=True)
+class Child:
+    """One worker process and what is shared with it."""
+
+    identity: UUID
+    process: subprocess.Popen[bytes]
+    control: int
+    ledger: Ledger
+    alone: bool
+    started_at: float = field(default_factory=time.monotonic)
+
+    def order(self, letter: bytes) -> None:
+        """Write an order into the child's pipe; a child that is gone needs none."""
+        with suppress(OSError):
+            os.write(self.control, letter)
+
+    def close(self) -> None:
+        """Let go of the pipe and the shared memory."""
+        with suppress(OSError):
+            os.close(self.control)
+        self.ledger.close()
+
+
+class Supervisor:
+    """One ``runworker``; `run` returns its exit code."""
+
+    def __init__(self, plan: WorkerPlan, options: Options, direct: bool) -> None:
+        self.plan = plan
+        self.options = options
+        self.direct = direct
+        self.identity = new_identity()
+        self.children: list[Child] = []
+        self._janitor = Janitor(options)
+        self._upkeep = Upkeep(plan, options)
+        self._stop_signals = 0
+        self._abort_at: float | None = None
+        self._exit_code = CLEAN
+        self._quick_deaths = 0
+        self._restart_at = 0.0
+        self._totals = Counters()
+
+    def run(self) -> int:
+        """Run until stopped or, with until_empty, until nothing is left to do."""
+        box = SignalBox(children=True)
+        emit(
+            "worker.started",
+            worker=self.identity,
+            processes=self.plan.processes,
+            threads=self.plan.threads,
+            queues=",".join(self.plan.queues) or "all",
+            sessions="direct" if self.direct else "pooled: leases and polling only",
+        )
+        signals.worker_started.send_robust(
+            sender=Supervisor, worker=self.identity, queues=self.plan.queues
+        )
+        self._janitor.loop.start()
+        self._upkeep.start()
+        try:
+            while not self._is_over():
+                self._turn(box.wait(TICK_SECONDS))
+        finally:
+            self._end(box)
+        return self._exit_code
+
+    def counters(self) -> Counters:
+        """Return the sum over all children, past and present."""
+        return _sum([self._totals, *(child.ledger.counters() for child in self.children)])
+
+    # --- one turn --------------------------------------------------------------------------------
+
+    def _turn(self, received: list[int]) -> None:
+        for number in received:
+            if number in STOP_SIGNALS:
+                self._on_stop_signal(signal.Signals(number).name)
+        self._collect()
+        if not self._is_stopping:
+            self._start_missing()
+            if self.plan.until_empty and self._is_idle():
+                self._drain("nothing left to do")
+        elif self._abort_at is not None and time.monotonic() >= self._abort_at:
+            self._abort("the grace is over")
+        self._upkeep.report(self.counters(), self._is_healthy())
+
+    @property
+    def _is_stopping(self) -> bool:
+        return self._abort_at is not None
+
+    def _is_over(self) -> bool:
+        return self._is_stopping and not self.children and self._janitor.is_done
+
+    def _is_healthy(self) -> bool:
+        return not self._is_stopping and any(c.ledger.counters().is_ready for c in self.children)
+
+    def _is_idle(self) -> bool:
+        workers = [c for c in self.children if not c.alone]
+        idle = all(c.ledger.counters().idle_turns >= 2 for c in workers)
+        return (
+            len(workers) == self.plan.processes
+            and len(workers) == len(self.children)
+            and idle
+            and self._upkeep.found_nothing
+            and self._janitor.is_done
+        )
+
+    # --- children --------------------------------------------------------------------------------
+
+    def _start_missing(self) -> None:
+        if time.monotonic() < self._restart_at:
+            return
+        workers = sum(not child.alone for child in self.children)
+        for _ in range(self.plan.processes - workers):
+            self._start(alone=False)
+        if self._upkeep.suspect_waits and not any(child.alone for child in self.children):
+            self._start(alone=True)
+
+    def _start(self, *, alone: bool) -> None:
+        threads = 1 if alone else self.plan.threads
+        ledger = Ledger.create(threads + ASYNC_SLOTS + 4 * self.options.batch)
+        reader, writer = os.pipe()
+        identity = new_identity()
+        spec = ChildSpec(
+            identity=identity.hex,
+            supervisor=self.identity.hex,
+            name=self.plan.name,
+            backend=self.plan.backend,
+            queues=self.plan.queues,
+            threads=threads,
+            direct=self.direct,
+            control_fd=reader,
+            ledger_fd=ledger.descriptor,
+            ledger_capacity=ledger.capacity,
+            log_format=self.plan.log_format,
+            log_level=self.plan.log_level,
+            alone=alone,
+        )
+        process = subprocess.Popen(
+            [sys.executable, *_interpreter_flags(), "-m", "jobqueue.runtime.child", spec.dump()],
+            pass_fds=(reader, ledger.descriptor),
+            stdin=subprocess.DEVNULL,
+            process_group=0,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+        )
+        os.close(reader)
+        self.children.append(Child(identity, process, writer, ledger, alone))
+
+    def _collect(self) -> None:
+        for child in list(self.children):
+            code = child.process.poll()
+            if code is None:
+                continue
+            self.children.remove(child)
+            self._on_exit(child, code)
+            child.close()
+
+    def _on_exit(self, child: Child, code: int) -> None:
+        self._totals = _sum([self._totals, child.ledger.counters()])
+        on_purpose = code == CLEAN or (self._is_stopping and code == ABORTED)
+        started = child.ledger.started()
+        emit(
+            "process.exited",
+            level=logging.INFO if on_purpose else logging.WARNING,
+            worker=child.identity,
+            code=code,
+            jobs=len(started),
+        )
+        if code == MISCONFIGURED:
+            self._exit_code = MISCONFIGURED
+            self._drain("a worker process cannot be set up")
+        elif code != CLEAN and not on_purpose:
+            self._slow_down(child)
+        if on_purpose and started:
+            self._exit_code = ABORTED
+        self._janitor.report(
+            Death(
+                child.identity,
+                "stopped" if on_purpose else _reason(code),
+                started=started,
+                blamed=not on_purpose and code != LEASE_LOST,
+                stopped=on_purpose,
+            )
+        )
+
+    def _slow_down(self, child: Child) -> None:
+        """Start again at once after a crash, with back-off where children die at birth."""
+        if time.monotonic() - child.started_at > QUICK_DEATH_SECONDS or child.alone:
+            self._quick_deaths = 0
+            return
+        self._quick_deaths += 1
+        if self._quick_deaths > self.plan.processes:
+            pause = min(0.5 * 2 ** (self._quick_deaths - self.plan.processes), 30.0)
+            self._restart_at = time.monotonic() + min(pause, MAX_RESTART_PAUSE_SECONDS)
+
+    # --- stopping --------------------------------------------------------------------------------
+
+    def _on_stop_signal(self, name: str) -> None:
+        self._stop_signals += 1
+        if self._stop_signals == 1:
+            self._drain(name)
+        else:
+            self._abort(name)
+
+    def _drain(self, why: str) -> None:
+        """Claim nothing more; jobs in hand get the grace to end."""
+        if self._is_stopping:
+            return
+        emit("worker.draining", why=why, grace_seconds=self.options.grace_seconds)
+        self._abort_at = time.monotonic() + self.options.grace_seconds
+        for child in self.children:
+            child.order(b"d")
+
+    def _abort(self, why: str) -> None:
+        """Children exit at once; their jobs roll back and are given back after ``waitpid``."""
+        emit("worker.aborting", level=logging.WARNING, why=why)
+        self._abort_at = time.monotonic() + 1.0
+        for child in self.children:
+            child.order(b"a")
+            if self._stop_signals > 2 or why == "the grace is over":
+                child.process.kill()
+
+    def _end(self, box: SignalBox) -> None:
+        for child in self.children:
+            child.process.kill()
+            child.process.wait()
+        self._upkeep.stop()
+        self._janitor.loop.stop()
+        self._janitor.loop.join(5.0)
+        signals.worker_stopped.send_robust(sender=Supervisor, worker=self.identity)
+        emit("worker.stopped", worker=self.identity, code=self._exit_code)
+        box.close()
+
+
+def _reason(code: int) -> str:
+    if code < 0:
+        with suppress(ValueError):
+            return f"killed by {signal.Signals(-code).name}"
+    return f"exit code {code}"
+
+
+def _sum(parts: list[Counters]) -> Counters:
+    return Counters(
+        claimed=sum(p.claimed for p in parts),
+        succeeded=sum(p.succeeded for p in parts),
+        failed=sum(p.failed for p in parts),
+        running=sum(p.running for p in parts[1:]),
+    )
+
+
+def _interpreter_flags() -> list[str]:
+    """Return the flags of this interpreter, so that children warn and optimize alike."""
+    return subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined,no-any-return]
+

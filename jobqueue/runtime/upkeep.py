@@ -1,0 +1,115 @@
+"""The loops that a supervisor runs beside its children, and what it tells people.
+
+Promotion always; sweeps, pruning and reaping unless --no-maintenance. A health file for probes:
+its time of change is fresh only while children are ready and the database answers.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from jobqueue.conf import Options
+from jobqueue.runtime.ledger import Counters
+from jobqueue.runtime.loop import Loop
+from jobqueue.runtime.reaper import LOOK_SECONDS, Reaper
+from jobqueue.runtime.scheduler import Scheduler
+from jobqueue.storage import storage_for
+from jobqueue.storage.connections import discard, open_connection
+
+if TYPE_CHECKING:
+    from jobqueue.runtime.supervisor import WorkerPlan
+
+REPORT_SECONDS = 1.0
+
+
+class Upkeep:
+    """The supervisor's own loops and reports."""
+
+    def __init__(self, plan: WorkerPlan, options: Options) -> None:
+        self._plan = plan
+        self._options = options
+        self._connection = open_connection(options.database)
+        self.suspect_waits = False
+        self._reported_at = 0.0
+        self._last = Counters()
+        scheduler = Scheduler(
+            plan.backend,
+            options,
+            should_stop=lambda: self._loops[0].is_stopping,
+            only_promote=not plan.maintenance,
+        )
+        self._scheduler = scheduler
+        self._loops = [
+            Loop("scheduler", scheduler.run_once, options.poll_seconds, scheduler.reset),
+            Loop(
+                "suspects",
+                self._look_for_suspects,
+                options.poll_seconds,
+                lambda: discard(self._connection),
+            ),
+        ]
+        if plan.maintenance:
+            reaper = Reaper(options)
+            self._loops.append(Loop("reaper", reaper.run_once, LOOK_SECONDS, reaper.reset))
+
+    def start(self) -> None:
+        """Start the loops in threads."""
+        for loop in self._loops:
+            loop.start()
+
+    def stop(self) -> None:
+        """End the loops; a statement in flight gets a few seconds."""
+        for loop in self._loops:
+            loop.stop()
+        for loop in self._loops:
+            loop.join(5.0)
+
+    @property
+    def found_nothing(self) -> bool:
+        """Whether the last rounds promoted nothing and no suspect waits."""
+        return self._scheduler.empty_rounds >= 2 and not self.suspect_waits
+
+    def report(self, counters: Counters, healthy: bool) -> None:
+        """Once a second: write the health file, and a line on a terminal."""
+        now = time.monotonic()
+        if now - self._reported_at < REPORT_SECONDS:
+            return
+        failing = [loop.name for loop in self._loops if loop.is_failing]
+        if self._plan.health_file is not None and healthy and not failing:
+            temporary = self._plan.health_file.with_suffix(".tmp")
+            temporary.write_text(_health_text(counters), encoding="utf-8")
+            os.replace(temporary, self._plan.health_file)
+        if sys.stdout.isatty() and self._plan.log_format in ("auto", "text"):
+            self._print(counters, now - self._reported_at)
+        self._reported_at = now
+        self._last = counters
+
+    def _print(self, counters: Counters, seconds: float) -> None:
+        rate = (counters.succeeded - self._last.succeeded) / seconds if self._reported_at else 0.0
+        sys.stdout.write(
+            f"\r\x1b[Kclaimed {counters.claimed:,}  done {counters.succeeded:,}  "
+            f"failed {counters.failed:,}  {rate:,.0f}/s  running {counters.running:,}"
+        )
+        sys.stdout.flush()
+
+    def _look_for_suspects(self) -> bool:
+        storage = storage_for(self._connection, self._options)
+        queues = self._plan.queues or tuple(storage.live_queues())
+        self.suspect_waits = bool(queues) and storage.alone_waiting(queues) > 0
+        return False
+
+
+def _health_text(counters: Counters) -> str:
+    return json.dumps(
+        {
+            "status": "ok",
+            "at": time.time(),
+            "running": counters.running,
+            "succeeded": counters.succeeded,
+            "failed": counters.failed,
+        }
+    )

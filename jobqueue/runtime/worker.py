@@ -1,0 +1,366 @@
+"""A worker process: it claims jobs, runs them in slots, and writes down how they ended.
+
+This is where a claim happens (`Worker._claim`). One loop: flush the ends, claim for the free
+slots, give back what could not start, wait for a wake, a hint or the poll. It never runs a job
+itself, so a beat can trust that a turning loop means a living process.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+import signal
+import socket
+import threading
+import time
+from contextlib import suppress
+from uuid import UUID
+
+from django.db import InterfaceError, OperationalError
+
+from jobqueue import __version__, hints, signals
+from jobqueue.conf import ASYNC_SLOTS, RELEASE_UNSTARTED_SECONDS, options_for
+from jobqueue.engine.completion import flush
+from jobqueue.engine.environment import Environment
+from jobqueue.engine.execution import Run, prepare
+from jobqueue.engine.middleware import Middleware
+from jobqueue.engine.outcomes import Ended
+from jobqueue.engine.recovery import Fenced
+from jobqueue.events import emit
+from jobqueue.runtime import fork
+from jobqueue.runtime.appetite import Appetite
+from jobqueue.runtime.exit_codes import ABORTED, CLEAN
+from jobqueue.runtime.heartbeat import Heartbeat
+from jobqueue.runtime.ledger import Counters, Ledger
+from jobqueue.runtime.logs import configure
+from jobqueue.runtime.lookout import Lookout
+from jobqueue.runtime.slots import AsyncSlots, Finished, Outbox, ThreadSlots
+from jobqueue.runtime.spec import ChildSpec
+from jobqueue.states import State
+from jobqueue.storage import Storage, storage_for
+from jobqueue.storage.connections import discard, prepare_process
+from jobqueue.storage.records import Claim, Ending, NewWorker
+from jobqueue.tasks import autodiscover, registry
+
+logger = logging.getLogger("jobqueue")
+
+MAX_BACKOFF_SECONDS = 5.0
+"""Longest pause between tries while the database is away."""
+
+
+class Worker:
+    """One worker process; `run` returns its exit code."""
+
+    def __init__(self, spec: ChildSpec) -> None:
+        configure(spec.log_format, spec.log_level)
+        self.spec = spec
+        self.options = options_for(spec.backend)
+        self._alive = True
+        self.environment = Environment(
+            identity=spec.identity_id,
+            options=self.options,
+            direct=spec.direct,
+            is_alive=lambda: self._alive,
+        )
+        prepare_process(
+            self.options.database, spec.identity_id, self.options.lease_seconds, spec.direct
+        )
+        fork.install()
+        autodiscover(self.options)
+        self.middleware = Middleware(self.options.middleware)
+        self._tasks = {name: registry.get(name) for name in registry.names()}
+        self._sync_names = sorted(n for n, task in self._tasks.items() if not task.is_async)
+        self._async_names = sorted(n for n, task in self._tasks.items() if task.is_async)
+        self._wake = threading.Event()
+        self._ledger = Ledger(spec.ledger_fd, spec.ledger_capacity)
+        self._outbox = Outbox(self._wake)
+        self._threads = ThreadSlots(spec.threads, self._ledger, self._outbox, self._make)
+        self._coroutines = AsyncSlots(
+            1 if spec.alone else ASYNC_SLOTS, self._ledger, self._outbox, self._make
+        )
+        self._appetite = Appetite(spec.threads, self.options.batch)
+        self._held: dict[Fenced, Run | None] = {}
+        self._lookout = Lookout(spec.queues)
+        self._connection = self.environment.open_connection()
+        self._heartbeat = Heartbeat(self.environment, self, self._on_lease_lost)
+        self._stop = threading.Event()
+        self._backoff = 0.0
+        self._counts = Counters()
+
+    # --- life ----------------------------------------------------------------------------------------
+
+    def run(self) -> int:
+        """Register, work until told to stop, drain, and say goodbye."""
+        self._ignore_signals()
+        self._watch_supervisor()
+        self._until_possible(self._register)
+        self._heartbeat.start()
+        self._threads.start()
+        if self._async_names:
+            self._coroutines.start()
+        self._listener = hints.listen(self.spec.backend, self.spec.queues, self._on_hint)
+        self._listener.start()
+        signals.process_started.send_robust(
+            sender=Worker, worker=self.spec.identity_id, queues=self.spec.queues
+        )
+        emit("process.started", worker=self.spec.identity_id, pid=os.getpid())
+        self._work()
+        return self._goodbye()
+
+    def _work(self) -> None:
+        while not self._is_done():
+            self._wake.clear()
+            try:
+                busy = self.run_once()
+                self._recovered()
+            except (OperationalError, InterfaceError) as error:
+                self._failed(error)
+                continue
+            if not busy:
+                self._wake.wait(self.options.poll_seconds * random.uniform(0.8, 1.2))
+
+    def run_once(self) -> bool:
+        """One turn; return whether there was work, so that the next turn should come at once."""
+        self._heartbeat.loop_turned()
+        flushed = self._flush()
+        claimed = 0 if self._stop.is_set() else self._claim()
+        self._give_back(0.0 if self._stop.is_set() else RELEASE_UNSTARTED_SECONDS)
+        self._publish(claimed, flushed)
+        return bool(claimed or len(self._outbox))
+
+    def _is_done(self) -> bool:
+        return self._stop.is_set() and not self._held and not len(self._outbox)
+
+    def _goodbye(self) -> int:
+        self._listener.stop()
+        self._threads.stop(1.0)
+        if self._async_names:
+            self._coroutines.stop(1.0)
+        signals.process_stopping.send_robust(sender=Worker, worker=self.spec.identity_id)
+        self._heartbeat.close()
+        with suppress(OperationalError, InterfaceError):
+            self._storage().mark_dead(self.spec.identity_id, "stopped")
+        emit("process.stopped", worker=self.spec.identity_id, pid=os.getpid())
+        self.environment.close()
+        discard(self._connection)
+        return CLEAN
+
+    def _register(self) -> None:
+        self._storage().register_worker(
+            NewWorker(
+                id=self.spec.identity_id,
+                kind="worker",
+                name=self.spec.name,
+                host=socket.gethostname(),
+                pid=os.getpid(),
+                supervisor=UUID(self.spec.supervisor),
+                backend=self.spec.backend,
+                version=__version__,
+                lease_seconds=self.options.lease_seconds,
+                queues=self.spec.queues,
+                tasks=tuple(sorted(self._tasks)),
+                slots=self.spec.threads,
+                direct=self.spec.direct,
+            )
+        )
+
+    # --- claim ---------------------------------------------------------------------------------------
+
+    def _claim(self) -> int:
+        """Claim for the free slots, and what will start within a moment; return how many."""
+        if self.spec.alone:
+            return self._claim_alone()
+        claimed = 0
+        waiting = self._threads.waiting
+        room = self._appetite.room(self._threads.running, waiting)
+        if room > 0 and self._sync_names:
+            claimed += self._take(self._fetch(self._sync_names, room))
+        room = min(self._coroutines.count - self._coroutines.running, self.options.batch)
+        if room > 0 and self._async_names:
+            claimed += self._take(self._fetch(self._async_names, room))
+        self._listener.want(self._threads.running < self._threads.count)
+        return claimed
+
+    def _fetch(self, names: list[str], room: int) -> list[Claim]:
+        storage = self._storage()
+        queues, floors = self._lookout.look(storage)
+        if not queues:
+            return []
+        claims = storage.claim_many(self.spec.identity_id, queues, names, room, floors)
+        if not claims and self._lookout.skip(storage):
+            self._wake.set()  # look at once at what lies behind
+        return claims
+
+    def _claim_alone(self) -> int:
+        queues, _ = self._lookout.look(self._storage())
+        names = sorted(self._tasks)
+        claims = self._storage().claim_alone(self.spec.identity_id, queues, names)
+        self._stop.set()  # one suspect, then this process ends
+        return self._take(claims)
+
+    def _take(self, claims: list[Claim]) -> int:
+        """Hand claims to the slots; give back what must not wait or is held already."""
+        back = []
+        for claim in claims:
+            key = (claim.id, claim.fence)
+            if key in self._held or not self._appetite.may_wait(claim, self._threads.waiting):
+                back.append(claim)
+                continue
+            self._held[key] = None
+            if self._tasks[claim.task].is_async:
+                self._coroutines.put(claim)
+            else:
+                self._threads.put(claim)
+        self._release(back)
+        return len(claims) - len(back)
+
+    def _make(self, claim: Claim) -> Run | Ended:
+        """Return the run of a claim, in the slot that runs it."""
+        run = prepare(claim, self._tasks[claim.task], self.environment, self.middleware)
+        if isinstance(run, Run):
+            self._held[(claim.id, claim.fence)] = run
+        return run
+
+    # --- ends ----------------------------------------------------------------------------------------
+
+    def _flush(self) -> int:
+        finished = self._outbox.take(self.options.batch)
+        if not finished:
+            return 0
+        try:
+            flush(self._storage(), [ended for ended, _ in finished], self.environment)
+        except (OperationalError, InterfaceError):
+            self._outbox.put_back(finished)
+            raise
+        for item in finished:
+            self._forget(item)
+        return len(finished)
+
+    def _forget(self, item: Finished) -> None:
+        ended, entry = item
+        self._held.pop((ended.claim.id, ended.claim.fence), None)
+        self._ledger.clear(entry)
+        self._appetite.learn(ended)
+        if self._tasks[ended.claim.task].is_async:
+            self._coroutines.done()
+        if ended.is_success:
+            self._count(succeeded=1)
+        elif ended.failure is not None:
+            self._count(failed=1)
+
+    def _give_back(self, older_than: float) -> None:
+        """Release claims that found no slot in time, so that an idle worker can have them."""
+        self._release(self._threads.take_back(older_than))
+
+    def _release(self, claims: list[Claim]) -> None:
+        if not claims:
+            return
+        self._storage().end_many(
+            [
+                Ending(id=c.id, fence=c.fence, worker=c.worker, state=State.READY, alone=c.alone)
+                for c in claims
+            ]
+        )
+        for claim in claims:
+            self._held.pop((claim.id, claim.fence), None)
+        hints.send(self.spec.backend, {claim.queue for claim in claims})
+
+    # --- what the beat asks ----------------------------------------------------------------------------
+
+    def held(self) -> set[Fenced]:
+        """Return the jobs (id, fence) that this process holds."""
+        return set(list(self._held))
+
+    def abandon(self, fenced: Fenced) -> None:
+        """Tell the run of a job that its row is no longer ours."""
+        run = self._held.get(fenced)
+        if run is not None:
+            object.__setattr__(run.context, "abandoned", True)
+        emit("job.abandoned", level=logging.WARNING, job=fenced[0], fence=fenced[1])
+
+    def _on_lease_lost(self, why: str) -> None:
+        if self.options.self_exit:
+            self._alive = False
+
+    # --- waking, stopping --------------------------------------------------------------------------
+
+    def _on_hint(self, queue: str) -> None:
+        self._lookout.hinted()
+        self._wake.set()
+
+    def _ignore_signals(self) -> None:
+        """Leave signals to the supervisor: a terminal's Ctrl-C reaches the whole group.
+
+        A Python handler, not SIG_IGN: programs that a job starts get the default back.
+        """
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, lambda *_: None)
+
+    def _watch_supervisor(self) -> None:
+        thread = threading.Thread(target=self._obey, name="jobqueue-control", daemon=True)
+        thread.start()
+
+    def _obey(self) -> None:
+        """Read orders: b"d" drains, b"a" exits at once, the end of the pipe means drain."""
+        while True:
+            order = os.read(self.spec.control_fd, 1)
+            if order == b"a":
+                os._exit(ABORTED)
+            self._stop.set()
+            self._wake.set()
+            if not order:
+                break
+        time.sleep(self.options.grace_seconds)  # no supervisor any more to end us
+        os._exit(ABORTED)
+
+    # --- plumbing ------------------------------------------------------------------------------------
+
+    def _storage(self) -> Storage:
+        return storage_for(self._connection, self.options)
+
+    def _until_possible(self, action: object) -> None:
+        while not self._stop.is_set():
+            try:
+                action()  # type: ignore[operator]
+                return
+            except (OperationalError, InterfaceError) as error:
+                self._failed(error)
+
+    def _failed(self, error: Exception) -> None:
+        """Drop the session and wait a jittered, bounded while; say so once."""
+        discard(self._connection)
+        if not self._backoff:
+            emit("database.away", level=logging.WARNING, error=str(error).split("\n")[0][:200])
+        self._backoff = min(max(self._backoff * 2, 0.1), MAX_BACKOFF_SECONDS)
+        self._heartbeat.loop_turned()
+        time.sleep(self._backoff * random.uniform(0.5, 1.0))
+
+    def _recovered(self) -> None:
+        if self._backoff:
+            self._backoff = 0.0
+            emit("database.back")
+
+    def _count(self, succeeded: int = 0, failed: int = 0) -> None:
+        counts = self._counts
+        self._counts = Counters(
+            counts.claimed,
+            counts.succeeded + succeeded,
+            counts.failed + failed,
+            counts.running,
+            counts.idle_turns,
+            1,
+        )
+
+    def _publish(self, claimed: int, flushed: int) -> None:
+        counts = self._counts
+        idle = not (claimed or flushed or self._held or len(self._outbox))
+        self._counts = Counters(
+            counts.claimed + claimed,
+            counts.succeeded,
+            counts.failed,
+            len(self._held),
+            counts.idle_turns + 1 if idle else 0,
+            1,
+        )
+        self._ledger.count(self._counts)

@@ -136,6 +136,10 @@ class Steering(Exception):  # noqa: N818 - not an error: it says what should hap
     """Base of what a task may raise to decide its own next state. Its writes are rolled back."""
 
 
+class ForeignTransactionWarning(UserWarning):
+    """A job was enqueued inside a transaction of another database than its own."""
+
+
 def _seconds(value: float | timedelta, what: str) -> float:
     seconds = value.total_seconds() if isinstance(value, timedelta) else float(value)
     if not 0 <= seconds <= 10 * 365 * 86_400:

@@ -23,7 +23,7 @@ import django
 from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from jobqueue.conf import ENQUEUE_CHUNK, UNLIMITED, Options
+from jobqueue.conf import ENQUEUE_CHUNK, Options
 from jobqueue.engine.announce import announce
 from jobqueue.engine.arguments import check_call
 from jobqueue.engine.definitions import as_moment
@@ -116,7 +116,6 @@ def _common_values(task: JobTask[..., Any], alias: str, options: Options) -> dic
     """Return what all jobs of one call to enqueue share."""
     carrier = trace_carrier.get()
     delayed = isinstance(task.run_after, timedelta)
-    attempts = options.max_attempts if task.max_attempts is None else task.max_attempts
     return {
         "backend": alias,
         "task": task.module_path,
@@ -124,8 +123,8 @@ def _common_values(task: JobTask[..., Any], alias: str, options: Options) -> dic
         "priority": int(task.priority),
         "run_at": None if delayed or task.run_after is None else as_moment(task.run_after),
         "delay": task.run_after.total_seconds() if isinstance(task.run_after, timedelta) else None,
-        "max_attempts": None if attempts == UNLIMITED else attempts,
-        "timeout": options.timeout if task.timeout is None else task.timeout,
+        "max_attempts": task.attempts_allowed(options),
+        "timeout": task.timeout_seconds(options),
         "on_crash": task.on_crash,
         "aging_seconds": options.aging_seconds,
         "created_by": storable_text(creator.get(), MAX_CREATOR_BYTES),

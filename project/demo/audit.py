@@ -7,12 +7,12 @@ outside world, and takes no word of the queue for them.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from project.demo.evidence import FINISHED, Evidence
+from project.demo.facts import FINISHED, Evidence
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """kind: lost, duplicate, stray, refused, dead, unfinished, zombie or engine; text: what."""
+    """kind: lost, duplicate, stray, refused, dead, unfinished, zombie, chaos or engine."""
 
     kind: str
     text: str

@@ -5,12 +5,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from django.conf import settings
-
 from project.demo import plan as figures
 from project.demo.fleet import Fleet
 
-MANAGE = str(settings.BASE_DIR / "manage.py")
+MANAGE = str(Path(__file__).resolve().parents[2] / "manage.py")
 SUPERVISORS = [f"workers-{number}" for number in range(1, figures.SUPERVISORS + 1)]
 LOG_FORMAT = ("--log-format", "json")
 

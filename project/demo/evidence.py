@@ -1,7 +1,7 @@
 """What happened, read from the three places that know: the database, the ledger, the load."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -11,49 +11,9 @@ from django.contrib.auth import get_user_model
 from django.db.models.functions import Now
 
 from jobqueue.models import Attempt, Job, Worker
+from project.demo.facts import FINISHED, AttemptFact, Evidence, JobFact
 from project.gateway.ledger import read_ledger
 from project.shop.models import Charge, Order, StockMovement
-
-FINISHED = ("succeeded", "dead", "cancelled")
-
-
-@dataclass(frozen=True, slots=True)
-class JobFact:
-    """One job: its id, its task's name, its state and, if it died, why."""
-
-    id: UUID
-    task: str
-    state: str
-    error: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class AttemptFact:
-    """One attempt that has ended, and the process that ran it (None if its row is gone)."""
-
-    job_id: UUID
-    number: int
-    outcome: str
-    started_at: datetime
-    finished_at: datetime
-    pid: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
-    """effects: for each kind of effect, how often it happened for each order id.
-
-    accepted: orders that the web answered with 201; orders: those in the database.
-    repeated: deliveries that the gateway recognized by their key and did not act on again.
-    """
-
-    accepted: frozenset[int]
-    refused: Sequence[str]
-    orders: frozenset[int]
-    effects: Mapping[str, Counter[int]]
-    repeated: Counter[str]
-    jobs: Sequence[JobFact]
-    attempts: Sequence[AttemptFact]
 
 
 @dataclass(frozen=True, slots=True)

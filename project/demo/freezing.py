@@ -11,12 +11,13 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
+from django.db import connections
 
 from jobqueue.models import Attempt, Job
+from project.demo.facts import Thaw
 from project.demo.fleet import Fleet
 from project.demo.killing import Spared, children_of
 from project.demo.refusal import Refusal, how_refused
@@ -28,16 +29,6 @@ TAKEOVER_SECONDS = 30.0
 """The longest that a worker stays frozen."""
 OUTCOME_SECONDS = 15.0
 """The longest wait for the thawed worker to be refused, or to do its damage."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Thaw:
-    """One worker frozen past its lease and thawed."""
-
-    pid: int
-    order_id: int
-    frozen_seconds: float
-    refusal: Refusal
 
 
 class Freezer:
@@ -69,40 +60,47 @@ class Freezer:
                 for report in take_reports(self._directory):
                     if self._is_wanted(report):
                         self._frozen_jobs.add(report.job_id)
-                        pending.append(pool.submit(self._freeze, report))
+                        pending.append(pool.submit(self._freeze, report, stop))
         for future in pending:
             future.result()
 
     def _is_wanted(self, report: Checkpoint) -> bool:
         return len(self._frozen_jobs) < self._wanted and report.job_id not in self._frozen_jobs
 
-    def _freeze(self, report: Checkpoint) -> None:
+    def _freeze(self, report: Checkpoint, stop: threading.Event) -> None:
+        """Freeze the process that reported, and thaw it, unless it is out of reach by now."""
         name = self._supervisor_of(report.pid)
-        if name is None or not _signal(report.pid, signal.SIGSTOP):
-            self._frozen_jobs.discard(report.job_id)  # killed meanwhile: its next run reports
+        if name is None:  # killed, or its supervisor was: it will exit and not come back
+            self._frozen_jobs.discard(report.job_id)
             return
         held = (report.pid, self._fleet.pid(name))
         self._spared.add(*held)
         try:
-            frozen_at = time.monotonic()
-            taken_over = wait_until(lambda: done_by_another(report), TAKEOVER_SECONDS)
-            offset = self._fleet.log_of(name).stat().st_size
-            frozen_seconds = time.monotonic() - frozen_at
-            _signal(report.pid, signal.SIGCONT)
-            refusal = self._watch(report, name, offset) if taken_over else Refusal.NO_ZOMBIE
+            if _signal(report.pid, signal.SIGSTOP) and is_inside(report):
+                self.thaws.append(self._thaw(report, name, stop))
+            else:
+                self._frozen_jobs.discard(report.job_id)
         finally:
             _signal(report.pid, signal.SIGCONT)
             self._spared.remove(*held)
-        self.thaws.append(
-            Thaw(
-                pid=report.pid,
-                order_id=report.order_id,
-                frozen_seconds=frozen_seconds,
-                refusal=refusal,
-            )
+            connections.close_all()
+
+    def _thaw(self, report: Checkpoint, name: str, stop: threading.Event) -> Thaw:
+        """Wait until the frozen worker's job is done by another, let it go on, and watch."""
+        frozen_at = time.monotonic()
+        taken_over = wait_until(lambda: done_by_another(report), TAKEOVER_SECONDS, stop)
+        frozen_seconds = time.monotonic() - frozen_at
+        offset = self._fleet.log_of(name).stat().st_size
+        _signal(report.pid, signal.SIGCONT)
+        refusal = self._watch(report, name, offset, stop) if taken_over else Refusal.NO_ZOMBIE
+        return Thaw(
+            pid=report.pid,
+            order_id=report.order_id,
+            frozen_seconds=frozen_seconds,
+            refusal=refusal,
         )
 
-    def _watch(self, report: Checkpoint, name: str, offset: int) -> Refusal:
+    def _watch(self, report: Checkpoint, name: str, offset: int, stop: threading.Event) -> Refusal:
         """Return what stopped the thawed worker, from what it logs after `offset`."""
         refusal = Refusal.UNKNOWN
 
@@ -111,7 +109,7 @@ class Freezer:
             refusal = self._look(report, name, offset)
             return refusal is not Refusal.UNKNOWN
 
-        wait_until(is_decided, OUTCOME_SECONDS, interval=0.2)
+        wait_until(is_decided, OUTCOME_SECONDS, stop)
         # Whatever it was, this process has no life left in the database: its supervisor is to
         # start another one.
         _signal(report.pid, signal.SIGKILL)
@@ -131,6 +129,12 @@ class Freezer:
             if pid in children_of(self._fleet.pid(name)):
                 return name
         return None
+
+
+def is_inside(report: Checkpoint) -> bool:
+    """Return whether the reported attempt has not ended."""
+    ended = Attempt.objects.filter(job_id=report.job_id, number=report.attempt)
+    return not ended.exists()
 
 
 def done_by_another(report: Checkpoint) -> bool:

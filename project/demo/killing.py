@@ -4,25 +4,17 @@ import os
 import random
 import signal
 import threading
+import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 
 import psutil
 from django.utils import timezone
 
 from jobqueue.models import Job, Worker
+from project.demo.facts import Kill
 from project.demo.fleet import Fleet
-
-
-@dataclass(frozen=True, slots=True)
-class Kill:
-    """What was killed, and when by this machine's clock."""
-
-    at: datetime
-    what: str
-    pid: int
 
 
 @dataclass(slots=True)
@@ -59,10 +51,15 @@ class Killer:
         self._every = every
         self._random = random.Random(seed)
         self._wants_child = True
+        self._turn = 0
 
     def run(self, stop: threading.Event) -> None:
         """Kill every `every` seconds until `stop` is set; never if that is 0."""
-        while self._every and not stop.wait(self._every):
+        due = time.monotonic()
+        while self._every:
+            due += self._every
+            if stop.wait(max(0.0, due - time.monotonic())):
+                break
             self.run_once()
 
     def run_once(self) -> Kill | None:
@@ -84,11 +81,17 @@ class Killer:
         return Kill(timezone.now(), "child", candidates[0])
 
     def _kill_supervisor(self) -> Kill | None:
-        names = [name for name in self._supervisors if self._fleet.pid(name) not in self._spared]
-        if not names:
-            return None
-        at = timezone.now()
-        return Kill(at, "supervisor", self._fleet.kill(self._random.choice(names)))
+        for name in self._in_turn():
+            if self._fleet.pid(name) not in self._spared:
+                at = timezone.now()
+                return Kill(at, "supervisor", self._fleet.kill(name))
+        return None
+
+    def _in_turn(self) -> list[str]:
+        """Return the supervisors, the one killed longest ago first: each gets time to come back."""
+        first = self._turn % len(self._supervisors)
+        self._turn += 1
+        return [*self._supervisors[first:], *self._supervisors[:first]]
 
     def _children(self) -> list[int]:
         pids = [pid for name in self._supervisors for pid in children_of(self._fleet.pid(name))]

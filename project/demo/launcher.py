@@ -10,22 +10,26 @@ import os
 import secrets
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
-from django.conf import settings
-
 from project.demo import plan as figures
+from project.demo.crew import manage
 from project.demo.interrupts import interrupted_once
-from project.demo.options import DemoError, DemoOptions
+from project.demo.options import (
+    AUDIT_FAILED,
+    AUDIT_PASSED,
+    COULD_NOT_RUN,
+    INTERRUPTED,
+    DemoError,
+    DemoOptions,
+)
 from project.demo.plan import Plan
 from project.demo.sweep import TOKEN, sweep
 from project.servers import PostgresServer, RedisServer, ServerError
 
-MANAGE = settings.BASE_DIR / "manage.py"
 DIRECTORY = "JOBQUEUE_DEMO_DIRECTORY"
 CLEAN_UP_SECONDS = 40.0
 """How long the run may take to stop its processes once it is told to."""
@@ -41,14 +45,14 @@ def launch(options: DemoOptions) -> int:
     with ExitStack() as stack:
         stack.enter_context(interrupted_once())
         directory = Path(tempfile.mkdtemp(prefix="jobqueue-demo-"))
-        code = 1
+        code = COULD_NOT_RUN
         try:
             environment = os.environ | engine_environment(options) | servers(stack)
             environment |= {TOKEN: token, DIRECTORY: str(directory)}
             code = run_inner(environment)
         finally:
             sweep(token)
-            tidy(directory, keep=code != 0 and options.guard)
+            tidy(directory, keep=is_surprising(code, options))
     return code
 
 
@@ -98,13 +102,19 @@ def engine_environment(options: DemoOptions) -> dict[str, str]:
 
 def run_inner(environment: Mapping[str, str]) -> int:
     """Run the demo proper in this terminal and return its exit code, as a shell would."""
-    inner = subprocess.Popen([sys.executable, str(MANAGE), "demo", "--inner"], env=environment)
+    inner = subprocess.Popen(manage("demo", "--inner"), env=environment)
     try:
         code = inner.wait()
     except KeyboardInterrupt:
         inner.terminate()  # nothing new where the terminal has told it already
         code = inner.wait(CLEAN_UP_SECONDS)
     return code if code >= 0 else 128 - code
+
+
+def is_surprising(code: int, options: DemoOptions) -> bool:
+    """Return whether this end of a run calls for a look at its logs."""
+    expected = {AUDIT_PASSED, INTERRUPTED} if options.guard else {AUDIT_FAILED, INTERRUPTED}
+    return code not in expected
 
 
 def tidy(directory: Path, *, keep: bool) -> None:

@@ -2,6 +2,13 @@
 
 from dataclasses import dataclass
 
+AUDIT_PASSED = 0
+AUDIT_FAILED = 1
+COULD_NOT_RUN = 2
+"""Not 1: a run without the guard that never began must not look like one whose audit failed."""
+INTERRUPTED = 130
+"""Exit codes of `manage.py demo`."""
+
 
 class DemoError(Exception):
     """The demo could not run to its audit; the message says what to do."""

@@ -36,6 +36,10 @@ FREEZE_SECONDS = 60.0
 """The longest wait for frozen workers to be declared dead, replaced and thawed."""
 DRAIN_SECONDS = 75.0
 """The longest wait for the last jobs once no more orders and kills come."""
+MIN_KILLS = 10
+"""Fewer prove little; the killer goes on past the load until there are so many."""
+KILL_SECONDS = 20.0
+"""The longest wait for the kills still missing when the load has ended."""
 LATE_LOAD_SECONDS = 40.0
 """How far the load may fall behind before it is cut short."""
 TOTAL_SECONDS = 255.0
@@ -57,12 +61,25 @@ class Plan:
         return max(shortest, min(LOAD_SECONDS, orders / MIN_ORDERS_PER_SECOND))
 
     @property
-    def marked(self) -> frozenset[int]:
-        """The numbers (from 0) of the orders whose worker is frozen: early, and spread out.
+    def least_kills(self) -> int:
+        """How many kills a run must have seen: ten, or as many as fit into a short load."""
+        if not self.options.kill_every:
+            return 0
+        return min(MIN_KILLS, int(self.load_seconds / self.options.kill_every))
 
-        Several without the guard: doubled effects must be certain there.
+    @property
+    def freezes(self) -> int:
+        """How many workers to freeze. Several without the guard: doubles must be certain there."""
+        return 1 if self.options.guard else 3
+
+    @property
+    def marked(self) -> frozenset[int]:
+        """The numbers (from 0) of the marked orders, spread over the first half.
+
+        More than are to be frozen: some run in a process that is killed, or cut off from its
+        supervisor, before it can be stopped.
         """
-        count = 1 if self.options.guard else 3
+        count = 3 * self.freezes + 1
         orders = self.options.orders
         return frozenset(orders * n // (2 * count + 2) for n in range(1, count + 1))
 

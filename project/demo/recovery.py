@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from project.demo.evidence import AttemptFact
+from project.demo.facts import AttemptFact
 
 
 def percentile(values: Sequence[float], percent: float) -> float:

@@ -5,9 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from project.demo.audit import Violation, duplicates, missing
-from project.demo.evidence import Evidence
-from project.demo.freezing import Thaw
-from project.demo.killing import Kill
+from project.demo.facts import Evidence, Kill, Thaw
 from project.demo.recovery import interrupted_jobs, percentile, recovery_seconds
 from project.demo.refusal import REFUSED
 

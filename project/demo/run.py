@@ -53,9 +53,13 @@ class Run:
             fleet, crew.SUPERVISORS, spared, every=options.kill_every, seed=options.seed
         )
         self._freezer = Freezer(
-            fleet, crew.SUPERVISORS, spared, directory=checkpoints, wanted=len(plan.marked)
+            fleet,
+            crew.SUPERVISORS,
+            spared,
+            directory=checkpoints,
+            wanted=min(plan.freezes, len(plan.marked)),
         )
-        self._said = 0
+        self._said: set[str] = set()
         excess = max(0.0, plan.load_seconds - figures.LOAD_SECONDS)
         self._end = time.monotonic() + figures.TOTAL_SECONDS + excess
 
@@ -79,6 +83,9 @@ class Run:
                 self._plan.load_seconds + figures.LATE_LOAD_SECONDS,
             )
             self._progress.say("No more orders; waiting for the last jobs.")
+            self._wait(
+                lambda: len(self._killer.kills) >= self._plan.least_kills, figures.KILL_SECONDS
+            )
             killer.stop()
             self._wait(lambda: not freezer.is_running(), figures.FREEZE_SECONDS)
             self._wait(lambda: not unfinished_jobs(self._baseline), figures.DRAIN_SECONDS)
@@ -132,6 +139,10 @@ class Run:
         unposted = self._plan.options.orders - len(result.accepted) - len(result.refused)
         if unposted:
             found.append(Violation("refused", f"{unposted} orders could not be posted in time"))
+        kills = len(self._killer.kills)
+        if kills < self._plan.least_kills:
+            text = f"only {kills} kills were possible, {self._plan.least_kills} are the least"
+            found.append(Violation("chaos", text))
         if not self._freezer.thaws:
             found.append(Violation("zombie", "no worker could be frozen inside a marked job"))
         for thaw in self._freezer.thaws:
@@ -146,9 +157,10 @@ class Run:
             f"thawed {thaw.pid} after {thaw.frozen_seconds:.1f} s: {thaw.refusal}"
             for thaw in self._freezer.thaws
         ]
-        for text in news[self._said :]:
-            self._progress.say(text)
-        self._said = len(news)
+        for text in news:
+            if text not in self._said:
+                self._progress.say(text)
+        self._said.update(news)
 
     def _snapshot(self) -> Snapshot:
         rows = run_jobs(self._baseline).values_list("state").annotate(Count("pk"))

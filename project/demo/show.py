@@ -15,7 +15,7 @@ from project.demo import crew, login
 from project.demo.fleet import Fleet
 from project.demo.interrupts import interrupted_once
 from project.demo.launcher import DIRECTORY
-from project.demo.options import DemoError, DemoOptions
+from project.demo.options import AUDIT_FAILED, AUDIT_PASSED, DemoError, DemoOptions
 from project.demo.plan import Plan
 from project.demo.progress import Progress
 from project.demo.report import Report
@@ -24,11 +24,13 @@ from project.demo.sweep import TOKEN, sweep
 from project.demo.table import print_report
 
 MIGRATE_SECONDS = 120.0
+PLAIN_COLUMNS = 100
+"""Width of the table where there is no terminal to ask for its own."""
 
 
 def show(options: DemoOptions) -> int:
     """Run the demo on the servers of the environment; return 0 if the audit found nothing."""
-    console = Console(highlight=False)
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else PLAIN_COLUMNS)
     directory = Path(os.environ[DIRECTORY])
     launcher = os.getppid()
     try:
@@ -57,7 +59,7 @@ def run_and_stay(console: Console, directory: Path, plan: Plan) -> int:
         print_report(console, report)
         if sys.stdin.isatty() and console.is_terminal:
             stay_up(console, fleet, web_port, password)
-    return 1 if report.violations else 0
+    return AUDIT_FAILED if report.violations else AUDIT_PASSED
 
 
 @contextmanager

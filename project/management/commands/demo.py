@@ -6,18 +6,17 @@ import sys
 
 from django.core.management.base import BaseCommand, CommandError
 
-from project.demo.options import DemoError, DemoOptions
+from project.demo.options import COULD_NOT_RUN, INTERRUPTED, DemoError, DemoOptions
 
 ON = ("on", "1", "true", "yes")
 OFF = ("off", "0", "false", "no")
-INTERRUPTED = 130
 
 
 class Command(BaseCommand):
     help = (
         "Run a shop on real processes, kill and freeze its workers, and show by audit that every "
-        "order was worked off exactly once. Exit 1 if not. Each option can also be given as an "
-        "environment variable of its name (ORDERS=50)."
+        "order was worked off exactly once. Exit 1 if not, 2 if it could not run. Each option can "
+        "also be given as an environment variable of its name (ORDERS=50)."
     )
     requires_system_checks = ()  # the settings of this process are not those of the run
 
@@ -60,7 +59,7 @@ class Command(BaseCommand):
                 DemoOptions(**{name: options[name] for name in names}), inner=options["inner"]
             )
         except DemoError as error:
-            raise CommandError(str(error)) from error
+            raise CommandError(str(error), returncode=COULD_NOT_RUN) from error
         except KeyboardInterrupt:
             code = INTERRUPTED
         sys.exit(code)

@@ -3,10 +3,12 @@
 A hint has no payload and may be lost at any moment; a poll is what correctness rests on. Only
 latency depends on what is here.
 
-    send, after_commit   the side that enqueues: never raises, bounded delay
-    listen               the side that works: one daemon thread per process that survives everything
-    kind                 which way the hints of a TASKS alias go: "redis", "postgres" or "none"
-    lost                 how many this process could not send
+    send     the side that enqueues: never raises, bounded delay, to be called after the commit
+    listen   the side that works: one daemon thread per process that survives everything
+    kind     which way the hints of a TASKS alias go: "redis", "postgres" or "none"
+    lost     how many this process could not send
+
+`jobqueue.engine.announce` decides when: once per transaction and queue, after its commit.
 
 Options: HINTS and REDIS_URL (`jobqueue.conf`). Limits are named beside their use: time-outs in
 `redis_streams`, the time that sending may cost in `breaker`, back-off in `listener`.
@@ -17,10 +19,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any, Literal
-from weakref import WeakKeyDictionary
 
 from django.core.signals import setting_changed
-from django.db import connections, transaction
+from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.dispatch import receiver
 
@@ -29,11 +30,9 @@ from jobqueue.exceptions import InvalidOptions
 from jobqueue.hints.listener import Listener
 from jobqueue.hints.sender import Broken, Sender, Transport
 
-__all__ = ["Kind", "Listener", "after_commit", "kind", "listen", "lost", "send"]
+__all__ = ["Kind", "Listener", "kind", "listen", "lost", "send"]
 
 Kind = Literal["redis", "postgres", "none"]
-
-_pending: WeakKeyDictionary[BaseDatabaseWrapper, set[tuple[str, str]]] = WeakKeyDictionary()
 
 
 def kind(alias: str) -> Kind:
@@ -60,26 +59,12 @@ def kind(alias: str) -> Kind:
     return "postgres" if on_postgres else "none"
 
 
-def after_commit(alias: str, queues: Iterable[str]) -> None:
-    """Send hints once the current outermost transaction on the alias's database has committed.
-
-    Outside a transaction: at once. However often it is called in one transaction, each queue is
-    hinted once. Queues of a rolled-back block may be hinted with the next commit: harmless.
-    Nothing is sent from a transaction that the caller manages by hand (autocommit off).
-    """
-    connection = connections[options_for(alias).database]
-    if not connection.in_atomic_block and not connection.get_autocommit():
-        return
-    pending = _pending.setdefault(connection, set())
-    pending.update((alias, queue) for queue in queues)
-    transaction.on_commit(lambda: _flush(pending), using=connection.alias, robust=True)
-
-
 def send(alias: str, queues: Iterable[str], connection: BaseDatabaseWrapper | None = None) -> None:
     """Send one hint per queue, now. Never raise; count what could not be sent.
 
-    To be called after the outermost commit. A hint over PostgreSQL is sent on `connection`, by
-    default Django's own of this thread, and not at all while that is in a transaction.
+    A hint over PostgreSQL is sent on `connection`, by default Django's own of this thread (a
+    worker gives one of its own, rather than open another), and not at all while that is in a
+    transaction.
     """
     names = set(queues)
     if names:
@@ -111,16 +96,6 @@ def listen(alias: str, queues: Sequence[str], on_hint: Callable[[str], None]) ->
     from jobqueue.hints.polling import PollingListener
 
     return PollingListener(queues)
-
-
-def _flush(pending: set[tuple[str, str]]) -> None:
-    """Send what the transaction collected; the callbacks after the first find nothing."""
-    queues_by_alias: dict[str, set[str]] = {}
-    for alias, queue in pending:
-        queues_by_alias.setdefault(alias, set()).add(queue)
-    pending.clear()
-    for alias, queues in queues_by_alias.items():
-        send(alias, queues)
 
 
 @lru_cache(maxsize=64)

@@ -25,10 +25,16 @@ class JSONDocument(models.Field):  # type: ignore[type-arg]
     def db_type(self, connection: BaseDatabaseWrapper) -> str:
         return "json" if connection.vendor == "postgresql" else "text"
 
+    def select_format(self, compiler: Any, sql: str, params: Any) -> tuple[str, Any]:
+        """Read the text itself: psycopg would decode it, and a decoded string looks like text."""
+        if compiler.connection.vendor == "postgresql":
+            sql = f"{sql}::text"
+        return sql, params
+
     def from_db_value(self, value: Any, expression: Any, connection: BaseDatabaseWrapper) -> Any:
         """Return the decoded value; `InvalidDocument` where the text is not JSON."""
-        if not isinstance(value, str | bytes):
-            return value  # psycopg has decoded it
+        if value is None:
+            return None
         try:
             return json.loads(value)
         except ValueError:

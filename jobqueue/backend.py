@@ -26,12 +26,12 @@ from jobqueue import compat
 from jobqueue.conf import Options, options_for
 from jobqueue.engine.definitions import check_queue_name, check_run_after
 from jobqueue.engine.enqueue import Pair, insert
+from jobqueue.engine.loading import MissingTask, load_result, load_state, new_result
 from jobqueue.engine.registry import as_job_task
 from jobqueue.exceptions import TaskNotRegistered
-from jobqueue.results import JobResult, load_result, new_result
-from jobqueue.tasks import JobTask, MissingTask
-
-logger = logging.getLogger("jobqueue")
+from jobqueue.results import JobResult
+from jobqueue.states import State
+from jobqueue.tasks import JobTask
 
 
 class _TakesDelays(compat.BaseTaskBackend):
@@ -83,13 +83,23 @@ class JobQueueBackend(_TakesDelays):
         if isinstance(task, MissingTask):
             raise TaskNotRegistered(f"Task {task.module_path!r} is not registered here.")
         self.validate_task(task)
-        job_task = as_job_task(task)
-        rows = insert(job_task, calls, self.alias, self.job_options)
-        results = [new_result(job_task, job, row) for job, row in rows]
+        results = self.make_jobs(as_job_task(task), calls)
+        self.announce(results)
+        return results
+
+    def make_jobs(
+        self, task: JobTask[..., Any], calls: Iterable[Pair]
+    ) -> list[JobResult[..., Any]]:
+        """Insert the jobs of a task that is known to be valid."""
+        rows = insert(task, calls, self.alias, self.job_options)
+        return [new_result(task, job, row) for job, row in rows]
+
+    def announce(self, results: list[JobResult[..., Any]]) -> None:
+        """Send task_enqueued for each, right after the insert, as Django does."""
         if results and compat.signal_is_heard(compat.task_enqueued, logging.DEBUG):
             for result in results:
-                self._announce(result)
-        return results
+                # Robust: the job exists, whatever a receiver does; Django logs its error.
+                compat.task_enqueued.send_robust(sender=type(self), task_result=result)
 
     async def aenqueue_many(self, task: Any, calls: Iterable[Pair]) -> list[JobResult[..., Any]]:
         """See enqueue_many()."""
@@ -98,6 +108,10 @@ class JobQueueBackend(_TakesDelays):
     def get_result(self, result_id: str) -> JobResult[..., Any]:
         """Return the result of a job. Raise TaskResultDoesNotExist, also for a malformed id."""
         return load_result(result_id, self.alias)
+
+    def job_state(self, result_id: str) -> State:
+        """Return the state of a job, by one query. Raise TaskResultDoesNotExist."""
+        return load_state(result_id, self.alias)
 
     def check(self, **kwargs: Any) -> list[Any]:
         """Return the system checks' messages about this alias."""
@@ -108,13 +122,6 @@ class JobQueueBackend(_TakesDelays):
                 raise
             return []
         return list(checks.check_backend(self))
-
-    def _announce(self, result: JobResult[..., Any]) -> None:
-        """Send task_enqueued. A receiver's error is logged: the job exists all the same."""
-        answers = compat.task_enqueued.send_robust(sender=type(self), task_result=result)
-        for receiver, error in answers:
-            if isinstance(error, Exception):
-                logger.error("task_enqueued receiver %r failed", receiver, exc_info=error)
 
 
 class _Double(_TakesDelays):

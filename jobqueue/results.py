@@ -15,32 +15,20 @@ now running; `errors` one for each attempt that failed, timed out or lost its wo
 from __future__ import annotations
 
 import asyncio
-import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from datetime import datetime
-from typing import TYPE_CHECKING, Any, Self, cast
-from uuid import UUID
+from typing import TYPE_CHECKING, Any, Self
 
 from asgiref.sync import sync_to_async
 from django.db import connections
 from django.db.transaction import TransactionManagementError
 
 from jobqueue.compat import (
-    TaskError,
     TaskResult,
-    TaskResultDoesNotExist,
     TaskResultStatus,
-    task_backends,
 )
-from jobqueue.conf import UNLIMITED, options_for
-from jobqueue.engine.registry import registry
-from jobqueue.exceptions import TaskNotRegistered
-from jobqueue.payload import decode_arguments
-from jobqueue.states import FINISHED, Outcome, State
-from jobqueue.storage.records import Inserted, NewJob
-from jobqueue.tasks import JobTask, MissingTask
+from jobqueue.states import FINISHED, State
 
 FIRST_POLL_SECONDS = 0.02
 LAST_POLL_SECONDS = 1.0
@@ -56,8 +44,6 @@ STATUS = {
     State.DEAD: TaskResultStatus.FAILED,
     State.CANCELLED: TaskResultStatus.FAILED,
 }
-
-_WITH_ERROR = frozenset({Outcome.FAILED, Outcome.TIMED_OUT, Outcome.LOST})
 
 if TYPE_CHECKING:
 
@@ -115,11 +101,11 @@ class JobResult[**P, R](_FrameworkResult[P, R]):  # type: ignore[misc] # frozen,
     def _has_ended(self, timeout: float | None) -> bool:
         if self.is_finished:
             return True
-        database = options_for(self.backend).database
-        if state_of(self.id, database) in FINISHED:
+        backend: Any = self.task.get_backend()
+        if backend.job_state(self.id) in FINISHED:
             self.refresh()
             return True
-        if timeout is None and connections[database].in_atomic_block:
+        if timeout is None and connections[backend.job_options.database].in_atomic_block:
             raise TransactionManagementError(
                 "wait() without a timeout inside a transaction: a job that was enqueued in it does "
                 "not start before its commit. Wait after the commit, or give a timeout."
@@ -140,191 +126,9 @@ def _pauses(timeout: float | None, job_id: str) -> Iterator[float]:
         pause = min(pause * 1.5, LAST_POLL_SECONDS)
 
 
-# --- building ------------------------------------------------------------------------------------
-
-
-def new_result(task: JobTask[..., Any], job: NewJob, row: Inserted) -> JobResult[..., Any]:
-    """Return the result of a job just inserted."""
-    if task.run_after is not None:
-        task = task.as_recorded(run_after=_run_after(row.run_at, row.enqueued_at))
-    args, kwargs = decode_arguments(job.arguments)
-    state = State(row.state)
-    return _built(
-        task=task,
-        id=str(row.id),
-        status=STATUS[state],
-        enqueued_at=row.enqueued_at,
-        started_at=None,
-        finished_at=None,
-        last_attempted_at=None,
-        args=args,
-        kwargs=kwargs,
-        backend=job.backend,
-        errors=[],
-        worker_ids=[],
-        _return_value=None,
-        job_state=state,
-        reason="",
-    )
-
-
-def load_result(result_id: Any, alias: str) -> JobResult[..., Any]:
-    """Return the result of the job with this id in the database of TASKS alias `alias`.
-
-    Raise TaskResultDoesNotExist if there is none, also for what is no id at all. A job whose task
-    is not known here has a `MissingTask`, one with undecodable arguments has none.
-    """
-    database = options_for(alias).database
-    job = _job_row(_parsed_id(result_id), database)
-    attempts = _attempt_rows(job["id"], database) if job["attempts"] else []
-    state = State(job["state"])
-    started_at, last_attempted_at = _starts(job, attempts)
-    args, kwargs = _decoded_arguments(job["arguments_text"])
-    return _built(
-        task=_recorded_task(job, alias, database),
-        id=str(job["id"]),
-        status=STATUS[state],
-        enqueued_at=job["enqueued_at"],
-        started_at=started_at,
-        finished_at=job["finished_at"],
-        last_attempted_at=last_attempted_at,
-        args=args,
-        kwargs=kwargs,
-        backend=job["backend"],
-        errors=_errors(job, state, attempts),
-        worker_ids=_worker_ids(job, attempts),
-        _return_value=_decoded(job["result_text"]),
-        job_state=state,
-        reason=job["reason"],
-    )
-
-
-def state_of(result_id: str, database: str) -> State:
-    """Return the state of one job. Raise TaskResultDoesNotExist if there is no such job."""
-    from jobqueue.models import Job
-
-    found = Job.objects.using(database).filter(pk=UUID(result_id)).values_list("state", flat=True)
-    for state in found:
-        return State(state)
-    raise TaskResultDoesNotExist(result_id)
-
-
-def _built(**values: Any) -> JobResult[..., Any]:
-    """Return a result without the constructor's normalizing: its values came out of JSON."""
+def build(**values: Any) -> JobResult[..., Any]:
+    """Return a result of values that came out of JSON: without the constructor's normalizing."""
     result: JobResult[..., Any] = object.__new__(JobResult)
     for name, value in values.items():
         object.__setattr__(result, name, value)
     return result
-
-
-def _parsed_id(result_id: Any) -> UUID:
-    try:
-        return result_id if isinstance(result_id, UUID) else UUID(result_id)
-    except (ValueError, TypeError, AttributeError):
-        raise TaskResultDoesNotExist(result_id) from None
-
-
-def _job_row(job_id: UUID, database: str) -> dict[str, Any]:
-    """Return one job; documents as text, so that an undecodable one is no error here."""
-    from django.db.models import TextField
-    from django.db.models.functions import Cast
-
-    from jobqueue.models import Job
-
-    found = (
-        Job.objects.using(database)
-        .filter(pk=job_id)
-        .values(
-            "id", "backend", "task", "queue", "priority", "state", "run_at", "enqueued_at",
-            "max_attempts", "timeout", "attempts", "worker", "claimed_at", "finished_at",
-            "error_class", "error_message", "reason",
-            arguments_text=Cast("arguments", TextField()),
-            result_text=Cast("result", TextField()),
-        )
-    )  # fmt: skip
-    for row in found:
-        return cast(dict[str, Any], row)
-    raise TaskResultDoesNotExist(str(job_id))
-
-
-def _attempt_rows(job_id: UUID, database: str) -> list[dict[str, Any]]:
-    from jobqueue.models import Attempt
-
-    found = Attempt.objects.using(database).filter(job_id=job_id).order_by("number")
-    names = ("outcome", "charged", "worker", "started_at", "error_class", "error_message",
-             "traceback")  # fmt: skip
-    return list(found.values(*names))
-
-
-def _starts(
-    job: Mapping[str, Any], attempts: list[dict[str, Any]]
-) -> tuple[datetime | None, datetime | None]:
-    starts = [attempt["started_at"] for attempt in attempts]
-    if job["claimed_at"] is not None:
-        starts.append(job["claimed_at"])
-    return (starts[0], starts[-1]) if starts else (None, None)
-
-
-def _worker_ids(job: Mapping[str, Any], attempts: list[dict[str, Any]]) -> list[str]:
-    counted = [a for a in attempts if a["charged"] or a["outcome"] == Outcome.SUCCEEDED]
-    running = [job["worker"]] if job["worker"] is not None else []
-    return [str(worker) for worker in [a["worker"] for a in counted] + running]
-
-
-def _errors(
-    job: Mapping[str, Any], state: State, attempts: list[dict[str, Any]]
-) -> list[TaskError]:
-    rows: list[Mapping[str, Any]] = [a for a in attempts if a["outcome"] in _WITH_ERROR]
-    if not rows and state is State.DEAD and job["error_class"]:
-        rows = [job]  # it died without an attempt
-    return [
-        TaskError(
-            exception_class_path=row["error_class"],
-            traceback=row.get("traceback") or f"{row['error_class']}: {row['error_message']}",
-        )
-        for row in rows
-    ]
-
-
-def _recorded_task(job: Mapping[str, Any], alias: str, database: str) -> JobTask[..., Any]:
-    """Return the task as this job was enqueued: with its queue, priority, time and tags."""
-    from jobqueue.models import JobTag
-
-    tags = JobTag.objects.using(database).filter(job_id=job["id"]).order_by("id")
-    values = {
-        "backend": job["backend"] if job["backend"] in task_backends.settings else alias,
-        "queue_name": job["queue"],
-        "priority": job["priority"],
-        "run_after": _run_after(job["run_at"], job["enqueued_at"]),
-        "tags": tuple(tags.values_list("tag", flat=True)),
-    }
-    limits = {"max_attempts": job["max_attempts"] or UNLIMITED, "timeout": job["timeout"]}
-    try:
-        task = registry.get(job["task"])
-    except TaskNotRegistered:
-        return MissingTask.named(job["task"], **values, **limits)
-    options = options_for(alias)
-    if task.attempts_allowed(options) == job["max_attempts"]:
-        limits["max_attempts"] = task.max_attempts
-    if task.timeout_seconds(options) == job["timeout"]:
-        limits["timeout"] = task.timeout
-    return task.as_recorded(**values, **limits)
-
-
-def _run_after(run_at: datetime, enqueued_at: datetime) -> datetime | None:
-    """Return when a job may start, None for a job that could start at once."""
-    return run_at if run_at > enqueued_at else None
-
-
-def _decoded_arguments(text: str) -> tuple[list[Any], dict[str, Any]]:
-    try:
-        return decode_arguments(text)
-    except ValueError:
-        return [], {}
-
-
-def _decoded(text: str | None) -> Any:
-    try:
-        return None if text is None else json.loads(text)
-    except ValueError:
-        return text

@@ -57,7 +57,6 @@ from jobqueue.conf import UNLIMITED, Options
 from jobqueue.engine import definitions
 from jobqueue.engine.arguments import check_call
 from jobqueue.engine.registry import as_job_task, autodiscover, registry
-from jobqueue.exceptions import TaskNotRegistered
 from jobqueue.retry import RetryPolicy
 
 if TYPE_CHECKING:
@@ -261,29 +260,6 @@ class JobTask[**P, R](_FrameworkTask[P, R]):
         return self.__class__._reconstruct, (values | {"func": self.module_path},)
 
 
-class MissingTask(JobTask[..., Any]):
-    """Stands for a task that this process does not know, in the result of one of its jobs."""
-
-    __slots__ = ()
-
-    @classmethod
-    def named(cls, name: str, **values: Any) -> MissingTask:
-        """Return the stand-in for the task called `name`; running or enqueueing it raises."""
-
-        def missing(*args: Any, **kwargs: Any) -> Any:
-            raise TaskNotRegistered(f"Task {name!r} is not registered in this process.")
-
-        missing.__module__, _, missing.__qualname__ = name.rpartition(".")
-        missing.__name__ = missing.__qualname__
-        defaults = {f.name: f.default for f in fields(JobTask) if f.name != "func"}
-        return cls._unchecked(defaults | {"atomic": True} | values | {"func": missing})
-
-    @classmethod
-    def _reconstruct(cls, kwargs: dict[str, Any]) -> MissingTask:
-        values = dict(kwargs)
-        return cls.named(values.pop("func"), **values)
-
-
 def takes_delays(backend: Any) -> bool:
     """Return whether `backend` accepts a timedelta as run_after."""
     return bool(getattr(backend, "takes_delays", False))
@@ -356,7 +332,6 @@ def task(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
 __all__ = [
     "Call",
     "JobTask",
-    "MissingTask",
     "TaskOptions",
     "as_job_task",
     "autodiscover",

@@ -11,7 +11,7 @@ caller's transaction; and nothing is retried: a database error surfaces as it is
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from datetime import timedelta
@@ -41,6 +41,8 @@ creator: ContextVar[str] = ContextVar("jobqueue_creator", default="")
 trace_carrier: ContextVar[Mapping[str, str] | None] = ContextVar("jobqueue_trace", default=None)
 """W3C trace headers (traceparent, tracestate) that jobs made in this context carry."""
 
+CHUNK_CHARACTERS = 4 * 1024 * 1024
+"""Arguments in one INSERT: a thousand large ones would be more than a server takes (1 GB)."""
 MAX_CREATOR_BYTES = 255
 MAX_TRACE_BYTES = 2_048
 """traceparent takes 55 bytes, tracestate at least 512 by its standard."""
@@ -60,13 +62,13 @@ def insert(
 
     All or none. Raise TypeError or ValueError for a call that cannot travel, before any row.
     """
-    jobs = _new_jobs(task, pairs, alias, options)
+    jobs = new_jobs(task, pairs, alias, options)
     if not jobs:
         return []
     connection = connections[options.database]
-    _warn_of_foreign_transaction(connection)
+    warn_of_foreign_transaction(connection)
     storage = storage_for(connection, options)
-    chunks = [jobs[i : i + ENQUEUE_CHUNK] for i in range(0, len(jobs), ENQUEUE_CHUNK)]
+    chunks = list(_chunks(jobs))
     with _one_transaction(connection, len(chunks), bool(task.tags)):
         inserted = [row for chunk in chunks for row in storage.insert_jobs(chunk)]
     if any(row.state == State.READY for row in inserted):
@@ -74,7 +76,7 @@ def insert(
     return list(zip(jobs, inserted, strict=True))
 
 
-def _new_jobs(
+def new_jobs(
     task: JobTask[..., Any], pairs: Iterable[Pair], alias: str, options: Options
 ) -> list[NewJob]:
     """Return the rows to insert. Ids ascend with the calls: equals in rank run in that order."""
@@ -135,6 +137,19 @@ def _common_values(task: JobTask[..., Any], alias: str, options: Options) -> dic
     }
 
 
+def _chunks(jobs: list[NewJob]) -> Iterator[list[NewJob]]:
+    """Cut `jobs` into the statements that insert them: bounded in rows and in text."""
+    chunk: list[NewJob] = []
+    room = CHUNK_CHARACTERS
+    for job in jobs:
+        if chunk and (len(chunk) >= ENQUEUE_CHUNK or len(job.arguments) > room):
+            yield chunk
+            chunk, room = [], CHUNK_CHARACTERS
+        chunk.append(job)
+        room -= len(job.arguments)
+    yield chunk
+
+
 def _one_transaction(
     connection: BaseDatabaseWrapper, chunks: int, has_tags: bool
 ) -> AbstractContextManager[None]:
@@ -148,7 +163,7 @@ def _one_transaction(
     return nullcontext()
 
 
-def _warn_of_foreign_transaction(connection: BaseDatabaseWrapper) -> None:
+def warn_of_foreign_transaction(connection: BaseDatabaseWrapper) -> None:
     """Warn if a transaction is open elsewhere only: this job will not wait for its commit."""
     if connection.in_atomic_block:
         return

@@ -1,0 +1,228 @@
+"""Building the results of jobs: of one just inserted, and of one read from the database.
+
+Whatever has changed since a job was enqueued (its task renamed, its queue or alias gone from the
+settings, its row written by an older version), it still has a result.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields
+from datetime import datetime
+from typing import Any, cast
+from uuid import UUID
+
+from jobqueue.compat import TaskError, TaskResultDoesNotExist, task_backends
+from jobqueue.conf import UNLIMITED, options_for
+from jobqueue.engine.registry import registry
+from jobqueue.exceptions import TaskNotRegistered
+from jobqueue.payload import decode_arguments
+from jobqueue.results import STATUS, JobResult, build
+from jobqueue.states import Outcome, State
+from jobqueue.storage.records import Inserted, NewJob
+from jobqueue.tasks import JobTask
+
+_WITH_ERROR = frozenset({Outcome.FAILED, Outcome.TIMED_OUT, Outcome.LOST})
+
+
+class MissingTask(JobTask[..., Any]):
+    """Stands for a task that this process does not know, in the result of one of its jobs."""
+
+    __slots__ = ()
+
+    @classmethod
+    def named(cls, name: str, **values: Any) -> MissingTask:
+        """Return the stand-in for the task called `name`; running or enqueueing it raises."""
+
+        def missing(*args: Any, **kwargs: Any) -> Any:
+            raise TaskNotRegistered(f"Task {name!r} is not registered in this process.")
+
+        missing.__module__, _, missing.__qualname__ = name.rpartition(".")
+        missing.__name__ = missing.__qualname__
+        defaults = {f.name: f.default for f in fields(JobTask) if f.name != "func"}
+        return cls._unchecked(defaults | {"atomic": True} | values | {"func": missing})
+
+    @classmethod
+    def _reconstruct(cls, kwargs: dict[str, Any]) -> MissingTask:
+        values = dict(kwargs)
+        return cls.named(values.pop("func"), **values)
+
+
+def new_result(task: JobTask[..., Any], job: NewJob, row: Inserted) -> JobResult[..., Any]:
+    """Return the result of a job just inserted."""
+    if task.run_after is not None:
+        task = task.as_recorded(run_after=_run_after(row.run_at, row.enqueued_at))
+    args, kwargs = decode_arguments(job.arguments)
+    state = State(row.state)
+    return build(
+        task=task,
+        id=str(row.id),
+        status=STATUS[state],
+        enqueued_at=row.enqueued_at,
+        started_at=None,
+        finished_at=None,
+        last_attempted_at=None,
+        args=args,
+        kwargs=kwargs,
+        backend=job.backend,
+        errors=[],
+        worker_ids=[],
+        _return_value=None,
+        job_state=state,
+        reason="",
+    )
+
+
+def load_result(result_id: Any, alias: str) -> JobResult[..., Any]:
+    """Return the result of the job with this id in the database of TASKS alias `alias`.
+
+    Raise TaskResultDoesNotExist if there is none, also for what is no id at all. A job whose task
+    is not known here has a `MissingTask`, one with undecodable arguments has none.
+    """
+    database = options_for(alias).database
+    job = _job_row(_parsed_id(result_id), database)
+    attempts = _attempt_rows(job["id"], database) if job["attempts"] else []
+    state = State(job["state"])
+    started_at, last_attempted_at = _starts(job, attempts)
+    args, kwargs = _decoded_arguments(job["arguments_text"])
+    return build(
+        task=_recorded_task(job, alias, database),
+        id=str(job["id"]),
+        status=STATUS[state],
+        enqueued_at=job["enqueued_at"],
+        started_at=started_at,
+        finished_at=job["finished_at"],
+        last_attempted_at=last_attempted_at,
+        args=args,
+        kwargs=kwargs,
+        backend=job["backend"],
+        errors=_errors(job, state, attempts),
+        worker_ids=_worker_ids(job, attempts),
+        _return_value=_decoded(job["result_text"]),
+        job_state=state,
+        reason=job["reason"],
+    )
+
+
+def load_state(result_id: Any, alias: str) -> State:
+    """Return the state of one job. Raise TaskResultDoesNotExist if there is no such job."""
+    from jobqueue.models import Job
+
+    found = Job.objects.using(options_for(alias).database).filter(pk=_parsed_id(result_id))
+    for state in found.values_list("state", flat=True):
+        return State(state)
+    raise TaskResultDoesNotExist(result_id)
+
+
+def _parsed_id(result_id: Any) -> UUID:
+    try:
+        return result_id if isinstance(result_id, UUID) else UUID(result_id)
+    except (ValueError, TypeError, AttributeError):
+        raise TaskResultDoesNotExist(result_id) from None
+
+
+def _job_row(job_id: UUID, database: str) -> dict[str, Any]:
+    """Return one job; documents as text, so that an undecodable one is no error here."""
+    from django.db.models import TextField
+    from django.db.models.functions import Cast
+
+    from jobqueue.models import Job
+
+    found = (
+        Job.objects.using(database)
+        .filter(pk=job_id)
+        .values(
+            "id", "backend", "task", "queue", "priority", "state", "run_at", "enqueued_at",
+            "max_attempts", "timeout", "attempts", "worker", "claimed_at", "finished_at",
+            "error_class", "error_message", "reason",
+            arguments_text=Cast("arguments", TextField()),
+            result_text=Cast("result", TextField()),
+        )
+    )  # fmt: skip
+    for row in found:
+        return cast(dict[str, Any], row)
+    raise TaskResultDoesNotExist(str(job_id))
+
+
+def _attempt_rows(job_id: UUID, database: str) -> list[dict[str, Any]]:
+    from jobqueue.models import Attempt
+
+    found = Attempt.objects.using(database).filter(job_id=job_id).order_by("number")
+    names = ("outcome", "charged", "worker", "started_at", "error_class", "error_message",
+             "traceback")  # fmt: skip
+    return list(found.values(*names))
+
+
+def _starts(
+    job: Mapping[str, Any], attempts: list[dict[str, Any]]
+) -> tuple[datetime | None, datetime | None]:
+    starts = [attempt["started_at"] for attempt in attempts]
+    if job["claimed_at"] is not None:
+        starts.append(job["claimed_at"])
+    return (starts[0], starts[-1]) if starts else (None, None)
+
+
+def _worker_ids(job: Mapping[str, Any], attempts: list[dict[str, Any]]) -> list[str]:
+    counted = [a for a in attempts if a["charged"] or a["outcome"] == Outcome.SUCCEEDED]
+    running = [job["worker"]] if job["worker"] is not None else []
+    return [str(worker) for worker in [a["worker"] for a in counted] + running]
+
+
+def _errors(
+    job: Mapping[str, Any], state: State, attempts: list[dict[str, Any]]
+) -> list[TaskError]:
+    rows: list[Mapping[str, Any]] = [a for a in attempts if a["outcome"] in _WITH_ERROR]
+    if not rows and state is State.DEAD and job["error_class"]:
+        rows = [job]  # it died without an attempt
+    return [
+        TaskError(
+            exception_class_path=row["error_class"],
+            traceback=row.get("traceback") or f"{row['error_class']}: {row['error_message']}",
+        )
+        for row in rows
+    ]
+
+
+def _recorded_task(job: Mapping[str, Any], alias: str, database: str) -> JobTask[..., Any]:
+    """Return the task as this job was enqueued: with its queue, priority, time and tags."""
+    from jobqueue.models import JobTag
+
+    tags = JobTag.objects.using(database).filter(job_id=job["id"]).order_by("id")
+    values = {
+        "backend": job["backend"] if job["backend"] in task_backends.settings else alias,
+        "queue_name": job["queue"],
+        "priority": job["priority"],
+        "run_after": _run_after(job["run_at"], job["enqueued_at"]),
+        "tags": tuple(tags.values_list("tag", flat=True)),
+    }
+    limits = {"max_attempts": job["max_attempts"] or UNLIMITED, "timeout": job["timeout"]}
+    try:
+        task = registry.get(job["task"])
+    except TaskNotRegistered:
+        return MissingTask.named(job["task"], **values, **limits)
+    options = options_for(alias)
+    if task.attempts_allowed(options) == job["max_attempts"]:
+        limits["max_attempts"] = task.max_attempts
+    if task.timeout_seconds(options) == job["timeout"]:
+        limits["timeout"] = task.timeout
+    return task.as_recorded(**values, **limits)
+
+
+def _run_after(run_at: datetime, enqueued_at: datetime) -> datetime | None:
+    """Return when a job may start, None for a job that could start at once."""
+    return run_at if run_at > enqueued_at else None
+
+
+def _decoded_arguments(text: str) -> tuple[list[Any], dict[str, Any]]:
+    try:
+        return decode_arguments(text)
+    except ValueError:
+        return [], {}
+
+
+def _decoded(text: str | None) -> Any:
+    try:
+        return None if text is None else json.loads(text)
+    except ValueError:
+        return text

@@ -124,7 +124,7 @@ def parse_max_attempts(value: Any) -> int | None:
 
 
 def parse_retry(value: Any) -> RetryPolicy:
-    """Return `value` (a policy, or the keywords of one) as a policy; raise ValueError if neither."""
+    """Return `value` (a policy, or the keywords of one) as a policy; else raise ValueError."""
     if isinstance(value, Mapping):
         try:
             return Backoff(**value)

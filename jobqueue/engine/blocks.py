@@ -12,63 +12,57 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from django.db import connections, transaction
 
 from jobqueue.engine.proof import CommitProof, backend_pid, is_connection_lost
+from jobqueue.engine.run_state import RunState
 from jobqueue.exceptions import StepError
 from jobqueue.storage import storage_for
 
-if TYPE_CHECKING:
-    from jobqueue.engine.context import JobContext
-
 
 @contextmanager
-def guarded_block(context: JobContext) -> Iterator[None]:
+def guarded_block(run: RunState) -> Iterator[None]:
     """Open the block; see the module docstring. Raise LeaseLost, StepError when nested."""
-    if context.committed:
+    if run.committed:
         raise StepError("The job has been committed; nothing can be added to it.")
-    if context.in_block:
+    if run.in_block:
         raise StepError("context.atomic() blocks do not nest; use transaction.atomic() inside.")
-    environment = context.environment
+    environment = run.environment
     connection = connections[environment.options.database]
     storage = storage_for(connection, environment.options)
     proof = CommitProof()
     pid = None
-    object.__setattr__(context, "in_block", True)
+    run.in_block = True
     try:
-        with transaction.atomic(
-            using=environment.options.database, durable=not context.in_atomic_task
-        ):
+        with transaction.atomic(using=environment.options.database, durable=not run.in_atomic_task):
             transaction.on_commit(proof.plant, using=environment.options.database)
-            storage.hold(context.claim, environment.options.lease_seconds)
+            storage.hold(run.claim, environment.options.lease_seconds)
             pid = backend_pid(connection)
             yield
-            if context.commit_result is not None:
-                storage.finish_one(context.claim, context.commit_result, context.age_seconds)
+            if run.commit_result is not None:
+                storage.finish_one(run.claim, run.commit_result, run.age_seconds)
     except BaseException as error:
-        if not _was_committed(context, error, proof, pid):
-            object.__setattr__(context, "commit_result", None)
+        if not _was_committed(run, error, proof, pid):
+            run.commit_result = None
             raise
     finally:
-        object.__setattr__(context, "in_block", False)
-    if context.commit_result is not None:
-        object.__setattr__(context, "committed", True)
+        run.in_block = False
+    if run.commit_result is not None:
+        run.committed = True
 
 
 def _was_committed(
-    context: JobContext, error: BaseException, proof: CommitProof, pid: int | None
+    run: RunState, error: BaseException, proof: CommitProof, pid: int | None
 ) -> bool:
     """Return whether the finish of this block is known to be committed, in spite of `error`."""
     from jobqueue.engine.completion import resolve_unknown_commit
 
-    if context.commit_result is None:
+    if run.commit_result is None:
         return False
     if proof.planted:
         return True  # an on_commit hook of the job raised
-    connection = connections[context.environment.options.database]
+    connection = connections[run.environment.options.database]
     if not is_connection_lost(error, connection):
         return False
-    return resolve_unknown_commit(context.environment, context.claim, pid) == "committed"
-
+    return resolve_unknown_commit(run.environment, run.claim, pid) == "committed"

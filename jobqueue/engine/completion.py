@@ -16,6 +16,7 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from typing import Literal
+from uuid import UUID
 
 from django.db import DatabaseError, InterfaceError, OperationalError
 
@@ -30,13 +31,16 @@ from jobqueue.storage.records import Claim
 
 logger = logging.getLogger("jobqueue")
 
+Fenced = tuple[UUID, int]
+"""A job's id and the fence of one claim of it."""
+
 CommitVerdict = Literal["committed", "not committed", "lease lost"]
 
 END_SESSION_SECONDS = 10.0
 """How long to wait for a session that was told to end; its idle time-out is shorter."""
 
 
-# --- unknown COMMIT ----------------------------------------------------------------------------
+# --- unknown COMMIT ----------------------------------------
 
 
 def resolve_unknown_commit(
@@ -85,7 +89,7 @@ def _end_session(storage: Storage, pid: int, claim: Claim) -> bool:
     return True
 
 
-# --- batches -------------------------------------------------------------------------------------
+# --- batches ----------------------------------------
 
 
 def flush(storage: Storage, ended: Sequence[Ended], environment: Environment) -> None:
@@ -97,13 +101,11 @@ def flush(storage: Storage, ended: Sequence[Ended], environment: Environment) ->
     """
     successes = [e for e in ended if e.result is not None]
     failures = [e for e in ended if e.failure is not None]
-    missing: set[tuple[object, int]] = set()
+    missing: set[Fenced] = set()
     if successes:
         missing |= _in_halves(
             successes,
-            lambda part: storage.finish_many(
-                part[0].claim.worker, [e.as_success() for e in part]
-            ),
+            lambda part: storage.finish_many(part[0].claim.worker, [e.as_success() for e in part]),
             lambda one, error: _record_refused(storage, one, error, environment),
         )
     if failures:
@@ -119,9 +121,9 @@ def flush(storage: Storage, ended: Sequence[Ended], environment: Environment) ->
 
 def _in_halves(
     part: Sequence[Ended],
-    write: Callable[[Sequence[Ended]], list[tuple[object, int]]],
+    write: Callable[[Sequence[Ended]], list[Fenced]],
     refuse: Callable[[Ended, DatabaseError], None],
-) -> set[tuple[object, int]]:
+) -> set[Fenced]:
     """Write `part`, in halves where the database refuses it, until a bad row stands alone."""
     try:
         return set(write(part))
@@ -143,7 +145,7 @@ def _record_refused(
     storage.end_many([refused.as_ending()])
 
 
-def _is_lost(storage: Storage, ended: Ended, missing: set[tuple[object, int]]) -> bool:
+def _is_lost(storage: Storage, ended: Ended, missing: set[Fenced]) -> bool:
     """Return whether the end of this execution was refused, or lost before it was written."""
     claim = ended.claim
     if ended.committed:
@@ -160,7 +162,7 @@ def _is_lost(storage: Storage, ended: Ended, missing: set[tuple[object, int]]) -
     return True
 
 
-# --- announcements -----------------------------------------------------------------------------
+# --- announcements ----------------------------------------
 
 
 def _announce(ended: Sequence[Ended]) -> None:

@@ -37,6 +37,7 @@ from jobqueue.engine.proof import (
     is_connection_lost,
     is_serialization_failure,
 )
+from jobqueue.engine.run_state import RunState
 from jobqueue.events import emit
 from jobqueue.exceptions import (
     InvalidArgument,
@@ -64,6 +65,7 @@ class Run:
     args: list[Any]
     kwargs: dict[str, Any]
     context: JobContext
+    state: RunState
     environment: Environment
     middleware: Middleware
 
@@ -100,8 +102,8 @@ def prepare(
     except InvalidArgument as error:
         failure = decide_unrunnable(claim, error, environment.options)
         return Ended(claim, now, now, failure=failure)
-    context = JobContext(claim, environment, in_atomic_task=task.atomic and not task.is_async)
-    return Run(claim, task, args, kwargs, context, environment, middleware)
+    state = RunState(claim, environment, in_atomic_task=task.atomic and not task.is_async)
+    return Run(claim, task, args, kwargs, JobContext(state), state, environment, middleware)
 
 
 def run_sync(run: Run) -> Ended:
@@ -118,8 +120,9 @@ def run_sync(run: Run) -> Ended:
 
 async def run_async(run: Run) -> Ended:
     """Await an ``async def`` task; never raises, also not SystemExit or KeyboardInterrupt, which
-    would end the event loop."""
-    started = run.context.started
+    would end the event loop.
+    """
+    started = run.state.started
     try:
         announce_started(run.claim)
         value = await run.call_async()
@@ -128,20 +131,20 @@ async def run_async(run: Run) -> Ended:
         return _ended_with(run, error, started)
 
 
-# --- not atomic ----------------------------------------------------------------------------------
+# --- not atomic ----------------------------------------
 
 
 def _run_plain(run: Run, call: Callable[[], Any]) -> Ended:
     try:
         return _success(run, call())
     except BaseException as error:
-        return _ended_with(run, error, run.context.started)
+        return _ended_with(run, error, run.state.started)
 
 
 def _success(run: Run, value: Any) -> Ended:
     """Return the end of code that returned `value`: to be finished with the next batch."""
-    started = run.context.started
-    if run.context.committed:
+    started = run.state.started
+    if run.state.committed:
         return Ended(run.claim, started, time.monotonic(), committed=True)
     connection = connections[run.environment.options.database]
     if not run.task.is_async and connection.in_atomic_block and not _in_test(run.environment):
@@ -154,7 +157,7 @@ def _success(run: Run, value: Any) -> Ended:
 def _ended_with(run: Run, error: BaseException, started: float) -> Ended:
     """Return the end of code that raised `error`."""
     now = time.monotonic()
-    if run.context.committed:
+    if run.state.committed:
         logger.error(
             "Job %s raised after context.commit(); it has succeeded.", run.claim.id, exc_info=error
         )
@@ -166,7 +169,7 @@ def _ended_with(run: Run, error: BaseException, started: float) -> Ended:
     return Ended(run.claim, started, now, failure=failure)
 
 
-# --- atomic --------------------------------------------------------------------------------------
+# --- atomic ----------------------------------------
 
 
 @dataclass(slots=True)
@@ -208,7 +211,7 @@ def _try_once(run: Run, connection: BaseDatabaseWrapper) -> _Trial:
                 trial.deferred = True
             else:
                 storage = storage_for(connection, run.environment.options)
-                storage.finish_one(run.claim, trial.result, run.context.age_seconds)
+                storage.finish_one(run.claim, trial.result, run.state.age_seconds)
             trial.phase = "commit"
         if _in_test(run.environment):
             trial.proof.plant()  # a TestCase never commits: the released savepoint is the proof
@@ -218,11 +221,9 @@ def _try_once(run: Run, connection: BaseDatabaseWrapper) -> _Trial:
     return trial
 
 
-def _judge(
-    run: Run, trial: _Trial, connection: BaseDatabaseWrapper, rerun: int
-) -> Ended | None:
+def _judge(run: Run, trial: _Trial, connection: BaseDatabaseWrapper, rerun: int) -> Ended | None:
     """Return how the trial ended, None if the job is to be run again at once."""
-    claim, started, now = run.claim, run.context.started, time.monotonic()
+    claim, started, now = run.claim, run.state.started, time.monotonic()
     error = trial.error
     if trial.proof.planted:
         if error is not None:
@@ -253,8 +254,8 @@ def _after_lease_lost(run: Run, rerun: int) -> Ended:
     if rerun and not run.environment.direct:
         verdict = resolve_unknown_commit(run.environment, run.claim, None)
         if verdict == "committed":
-            return Ended(run.claim, run.context.started, time.monotonic(), committed=True)
-    return Ended(run.claim, run.context.started, time.monotonic())
+            return Ended(run.claim, run.state.started, time.monotonic(), committed=True)
+    return Ended(run.claim, run.state.started, time.monotonic())
 
 
 _LEFT_OPEN = (
@@ -294,10 +295,10 @@ def _encoded(run: Run, value: Any) -> str:
         close = getattr(value, "close", None)
         if callable(close) and hasattr(value, "cr_frame"):
             close()
-        raise ResultNotSerializable(f"{error or type(error).__name__}") from error
+        raise ResultNotSerializable(str(error) or type(error).__name__) from error
 
 
-# --- around a job --------------------------------------------------------------------------------
+# --- around a job ----------------------------------------
 
 
 def _in_test(environment: Environment) -> bool:
@@ -325,7 +326,7 @@ def _after(environment: Environment) -> None:
 
 
 def _warn_if_long(run: Run) -> None:
-    seconds = run.context.age_seconds
+    seconds = run.state.age_seconds
     if seconds >= LONG_TRANSACTION_SECONDS:
         emit(
             "job.long_transaction",

@@ -9,7 +9,6 @@ one; others run in a thread around them. Outermost first.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from functools import reduce
 from typing import Any
 
 from asgiref.sync import async_to_sync, iscoroutinefunction, markcoroutinefunction, sync_to_async
@@ -30,11 +29,9 @@ class Middleware:
         """Call `function` inside the middleware."""
         if not self._factories:
             return function()
-        chain = reduce(
-            lambda inner, factory: factory(inner),
-            reversed(self._factories),
-            lambda _context: function(),
-        )
+        chain: Callable[[JobContext], Any] = lambda _context: function()  # noqa: E731
+        for factory in reversed(self._factories):
+            chain = factory(chain)
         return chain(context)
 
     async def run_async(self, context: JobContext, function: Callable[[], Awaitable[Any]]) -> Any:

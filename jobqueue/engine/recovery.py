@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from jobqueue.conf import Options, options_for
-from jobqueue.engine.completion import announce_death, announce_finished
+from jobqueue.engine.completion import Fenced, announce_death, announce_finished
 from jobqueue.events import emit
 from jobqueue.exceptions import InvalidOptions, TaskNotRegistered, TimedOut, WorkerLost
 from jobqueue.exceptions import WorkerStopped as Stopped
@@ -31,8 +31,6 @@ from jobqueue.storage import Storage
 from jobqueue.storage.records import Ending, Held
 
 logger = logging.getLogger("jobqueue")
-
-Fenced = tuple[UUID, int]
 
 SETTLE_SECONDS = 5.0
 """How long one recovery waits for ended sessions to go; the next round goes on where it stopped."""
@@ -122,7 +120,7 @@ def reap_overdue(storage: Storage, held: Sequence[Held], options: Options) -> Re
     return Recovered(0, len(done) - buried, buried)
 
 
-# --- decisions -----------------------------------------------------------------------------------
+# --- decisions ----------------------------------------
 
 
 def _ending(job: Held, death: Death, options: Options) -> Ending:
@@ -133,7 +131,9 @@ def _ending(job: Held, death: Death, options: Options) -> Ending:
     if death.stopped:
         error = describe_exception(Stopped("The worker was stopped before the job had ended."), 512)
         return _lost(job, alias_options, State.READY, error)
-    error = describe_exception(WorkerLost(f"The worker that ran the job died: {death.reason}."), 512)
+    error = describe_exception(
+        WorkerLost(f"The worker that ran the job died: {death.reason}."), 512
+    )
     if job.on_crash == "bury":
         return _lost(job, alias_options, State.DEAD, error, reason="worker lost", suspicion=1)
     if not death.blamed:
@@ -144,16 +144,12 @@ def _ending(job: Held, death: Death, options: Options) -> Ending:
     if suspicions < alias_options.suspicions - 1:
         return _lost(job, alias_options, State.READY, error, suspicion=1)
     delay = delay_seconds(_policy(job.task) or alias_options.retry, suspicions)
-    return _lost(
-        job, alias_options, State.RETRYING, error, suspicion=1, delay=delay, alone=True
-    )
+    return _lost(job, alias_options, State.RETRYING, error, suspicion=1, delay=delay, alone=True)
 
 
 def _unharmed(job: Held) -> Ending:
     """Back to ready: rank, budget and suspicions stay, no attempt is on the books."""
-    return Ending(
-        id=job.id, fence=job.fence, worker=job.worker, state=State.READY, alone=job.alone
-    )
+    return Ending(id=job.id, fence=job.fence, worker=job.worker, state=State.READY, alone=job.alone)
 
 
 def _lost(

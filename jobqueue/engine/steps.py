@@ -9,23 +9,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.db import connections
 
 from jobqueue.engine.blocks import guarded_block
+from jobqueue.engine.run_state import RunState
 from jobqueue.exceptions import StepError
 from jobqueue.payload import encode_value
 from jobqueue.storage import storage_for
-
-if TYPE_CHECKING:
-    from jobqueue.engine.context import JobContext
 
 MAX_STEP_NAME_LENGTH = 255
 
 
 def run_step(
-    context: JobContext,
+    run: RunState,
     name: str,
     function: Callable[..., Any],
     args: tuple[Any, ...],
@@ -33,49 +31,49 @@ def run_step(
     atomic: bool,
 ) -> Any:
     """Return the recorded result of step `name`; run `function` and record it if there is none."""
-    _check(context, name, atomic)
-    with context.environment.side_storage() as storage:
-        recorded = storage.find_step(context.job_id, name)
+    _check(run, name, atomic)
+    with run.environment.side_storage() as storage:
+        recorded = storage.find_step(run.claim.id, name)
     if recorded is not None:
         return json.loads(recorded)
     if atomic:
-        return _run_in_block(context, name, function, args, kwargs)
-    text = _encoded(context, name, function(*args, **kwargs))
-    with context.environment.side_storage() as storage:
-        storage.record_step(context.claim, name, text)
+        return _run_in_block(run, name, function, args, kwargs)
+    text = _encoded(run, name, function(*args, **kwargs))
+    with run.environment.side_storage() as storage:
+        storage.record_step(run.claim, name, text)
     return json.loads(text)
 
 
 def _run_in_block(
-    context: JobContext,
+    run: RunState,
     name: str,
     function: Callable[..., Any],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Any:
-    options = context.environment.options
-    with guarded_block(context):
-        text = _encoded(context, name, function(*args, **kwargs))
-        storage_for(connections[options.database], options).record_step(context.claim, name, text)
+    options = run.environment.options
+    with guarded_block(run):
+        text = _encoded(run, name, function(*args, **kwargs))
+        storage_for(connections[options.database], options).record_step(run.claim, name, text)
     return json.loads(text)
 
 
-def _encoded(context: JobContext, name: str, value: Any) -> str:
-    limit = context.environment.options.max_result_bytes
+def _encoded(run: RunState, name: str, value: Any) -> str:
+    limit = run.environment.options.max_result_bytes
     return encode_value(value, limit, f"result of step {name!r}")
 
 
-def _check(context: JobContext, name: str, atomic: bool) -> None:
+def _check(run: RunState, name: str, atomic: bool) -> None:
     if not name or len(name) > MAX_STEP_NAME_LENGTH or "\x00" in name:
         raise StepError(f"A step's name is 1 to {MAX_STEP_NAME_LENGTH} characters, not {name!r}.")
-    if not context.in_atomic_task:
+    if not run.in_atomic_task:
         return
     if atomic:
         raise StepError(
             "context.step(atomic=True) needs a task with atomic=False: in an atomic task "
             "everything commits with the job."
         )
-    database = context.environment.options.database
+    database = run.environment.options.database
     if connections[database].vendor == "sqlite":
         raise StepError(
             "On SQLite a step needs a task with atomic=False: the open transaction of an atomic "

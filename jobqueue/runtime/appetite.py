@@ -50,4 +50,6 @@ class Appetite:
     def _ahead(self) -> int:
         if self._mean is None:
             return 0
-        return min(int(self._slots * PREFETCH_SECONDS / max(self._mean, _SHORTEST_SECONDS)), self._batch)
+        return min(
+            int(self._slots * PREFETCH_SECONDS / max(self._mean, _SHORTEST_SECONDS)), self._batch
+        )

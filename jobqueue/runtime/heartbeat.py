@@ -17,8 +17,9 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
+from jobqueue.engine.completion import Fenced
 from jobqueue.engine.environment import Environment
-from jobqueue.engine.recovery import Fenced, release_uncharged
+from jobqueue.engine.recovery import release_uncharged
 from jobqueue.events import emit
 from jobqueue.runtime.exit_codes import LEASE_LOST
 from jobqueue.storage import storage_for
@@ -94,7 +95,7 @@ class Heartbeat:
         """Seconds since the last renewal that succeeded was sent."""
         return boot_seconds() - self._last_success
 
-    # --- beat --------------------------------------------------------------------------------------
+    # --- beat ----------------------------------------
 
     def _beat_forever(self) -> None:
         while not self._closing.is_set():
@@ -139,7 +140,7 @@ class Heartbeat:
             self._holder.abandon(fenced)
         self._strangers = strangers
 
-    # --- the beat's session ----------------------------------------------------------------------
+    # --- the beat's session ----------------------------------------
 
     def _take_life_lock(self) -> None:
         storage = storage_for(self._connection, self._options)
@@ -178,7 +179,7 @@ class Heartbeat:
             self._is_failing = False
             emit("heartbeat.recovered")
 
-    # --- watch -------------------------------------------------------------------------------------
+    # --- watch ----------------------------------------
 
     def _watch_forever(self) -> None:
         if self._one_host:

@@ -16,7 +16,7 @@ from collections import deque
 from dataclasses import dataclass
 from uuid import UUID
 
-from jobqueue.engine.recovery import Fenced
+from jobqueue.engine.completion import Fenced
 
 _ENTRY = struct.Struct("=q16sB7x")
 _HEADER = struct.Struct("=6q")
@@ -62,7 +62,7 @@ class Ledger:
         self._map.close()
         os.close(self.descriptor)
 
-    # --- the child writes ------------------------------------------------------------------------
+    # --- the child writes ----------------------------------------
 
     def start(self, job_id: UUID, fence: int) -> int:
         """Note that the code of a job is about to run; return the entry to clear later."""
@@ -94,7 +94,7 @@ class Ledger:
             counters.is_ready,
         )
 
-    # --- the supervisor reads --------------------------------------------------------------------
+    # --- the supervisor reads ----------------------------------------
 
     def counters(self) -> Counters:
         """Return what the child last published."""

@@ -12,7 +12,7 @@ from typing import Any
 class JSONFormatter(logging.Formatter):
     """One JSON object a line: time, level, logger, message, and the facts of an event."""
 
-    converter = time.gmtime
+    converter = staticmethod(time.gmtime)
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the record as JSON text."""
@@ -51,6 +51,8 @@ def configure(log_format: str, level: str) -> None:
     if log_format == "json":
         handler.setFormatter(JSONFormatter())
     else:
-        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)-7s %(message)s", "%H:%M:%S"))
+        handler.setFormatter(
+            logging.Formatter("%(asctime)s %(levelname)-7s %(message)s", "%H:%M:%S")
+        )
     logger.addHandler(handler)
     logger.propagate = False

@@ -67,7 +67,7 @@ class Reaper:
         self._seen_locked.clear()
         self._missing_since.clear()
 
-    # --- life locks -----------------------------------------------------------------------------
+    # --- life locks ----------------------------------------
 
     def _notice_connection(self, storage: Storage) -> bool:
         """Note a new connection or server; return whether the server was restarted since."""
@@ -112,7 +112,7 @@ class Reaper:
         connected = self._connected_at
         return connected is not None and now - connected >= self._options.lease_seconds
 
-    # --- leases ----------------------------------------------------------------------------------
+    # --- leases ----------------------------------------
 
     def _expire(self, storage: Storage, workers: Sequence[WorkerRow], restarted: bool) -> None:
         """Declare workers dead whose lease ran out (on one host: whose life file is not held)."""

@@ -1,4 +1,4 @@
-"""The scheduler: promotes what is due, parks and admits unknown tasks, prunes. Any number may run."""
+"""The scheduler: promotes what is due, parks and admits unknown tasks, prunes. In any number."""
 
 from __future__ import annotations
 

@@ -12,7 +12,8 @@ from uuid import UUID
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChildSpec:
     """One worker process. identity is drawn by the supervisor, which so knows it before the
-    child has written a row. alone: runs one suspect in one slot, then exits."""
+    child has written a row. alone: runs one suspect in one slot, then exits.
+    """
 
     identity: str
     supervisor: str

@@ -128,7 +128,7 @@ class Supervisor:
         """Return the sum over all children, past and present."""
         return _sum([self._totals, *(child.ledger.counters() for child in self.children)])
 
-    # --- one turn --------------------------------------------------------------------------------
+    # --- one turn ----------------------------------------
 
     def _turn(self, received: list[int]) -> None:
         for number in received:
@@ -164,7 +164,7 @@ class Supervisor:
             and self._janitor.is_done
         )
 
-    # --- children --------------------------------------------------------------------------------
+    # --- children ----------------------------------------
 
     def _start_missing(self) -> None:
         if time.monotonic() < self._restart_at:
@@ -252,7 +252,7 @@ class Supervisor:
             pause = min(0.5 * 2 ** (self._quick_deaths - self.plan.processes), 30.0)
             self._restart_at = time.monotonic() + min(pause, MAX_RESTART_PAUSE_SECONDS)
 
-    # --- stopping --------------------------------------------------------------------------------
+    # --- stopping ----------------------------------------
 
     def _on_stop_signal(self, name: str) -> None:
         self._stop_signals += 1
@@ -310,4 +310,3 @@ def _sum(parts: list[Counters]) -> Counters:
 def _interpreter_flags() -> list[str]:
     """Return the flags of this interpreter, so that children warn and optimize alike."""
     return subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined,no-any-return]
-

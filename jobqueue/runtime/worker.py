@@ -21,12 +21,11 @@ from django.db import InterfaceError, OperationalError
 
 from jobqueue import __version__, hints, signals
 from jobqueue.conf import ASYNC_SLOTS, RELEASE_UNSTARTED_SECONDS, options_for
-from jobqueue.engine.completion import flush
+from jobqueue.engine.completion import Fenced, flush
 from jobqueue.engine.environment import Environment
 from jobqueue.engine.execution import Run, prepare
 from jobqueue.engine.middleware import Middleware
 from jobqueue.engine.outcomes import Ended
-from jobqueue.engine.recovery import Fenced
 from jobqueue.events import emit
 from jobqueue.runtime import fork
 from jobqueue.runtime.appetite import Appetite
@@ -88,7 +87,7 @@ class Worker:
         self._backoff = 0.0
         self._counts = Counters()
 
-    # --- life ----------------------------------------------------------------------------------------
+    # --- life ----------------------------------------
 
     def run(self) -> int:
         """Register, work until told to stop, drain, and say goodbye."""
@@ -165,7 +164,7 @@ class Worker:
             )
         )
 
-    # --- claim ---------------------------------------------------------------------------------------
+    # --- claim ----------------------------------------
 
     def _claim(self) -> int:
         """Claim for the free slots, and what will start within a moment; return how many."""
@@ -222,7 +221,7 @@ class Worker:
             self._held[(claim.id, claim.fence)] = run
         return run
 
-    # --- ends ----------------------------------------------------------------------------------------
+    # --- ends ----------------------------------------
 
     def _flush(self) -> int:
         finished = self._outbox.take(self.options.batch)
@@ -266,24 +265,24 @@ class Worker:
             self._held.pop((claim.id, claim.fence), None)
         hints.send(self.spec.backend, {claim.queue for claim in claims})
 
-    # --- what the beat asks ----------------------------------------------------------------------------
+    # --- what the beat asks ----------------------------------------
 
     def held(self) -> set[Fenced]:
         """Return the jobs (id, fence) that this process holds."""
-        return set(list(self._held))
+        return set(self._held.copy())  # a copy in one step: other threads write
 
     def abandon(self, fenced: Fenced) -> None:
         """Tell the run of a job that its row is no longer ours."""
         run = self._held.get(fenced)
         if run is not None:
-            object.__setattr__(run.context, "abandoned", True)
+            run.state.abandoned = True
         emit("job.abandoned", level=logging.WARNING, job=fenced[0], fence=fenced[1])
 
     def _on_lease_lost(self, why: str) -> None:
         if self.options.self_exit:
             self._alive = False
 
-    # --- waking, stopping --------------------------------------------------------------------------
+    # --- waking, stopping ----------------------------------------
 
     def _on_hint(self, queue: str) -> None:
         self._lookout.hinted()
@@ -314,7 +313,7 @@ class Worker:
         time.sleep(self.options.grace_seconds)  # no supervisor any more to end us
         os._exit(ABORTED)
 
-    # --- plumbing ------------------------------------------------------------------------------------
+    # --- plumbing ----------------------------------------
 
     def _storage(self) -> Storage:
         return storage_for(self._connection, self.options)

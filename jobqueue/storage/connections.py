@@ -98,7 +98,7 @@ def discard(connection: BaseDatabaseWrapper) -> None:
     connection.connection = None
     connection.in_atomic_block = False
     connection.savepoint_ids = []
-    connection.atomic_blocks = []  # type: ignore[attr-defined]
+    connection.atomic_blocks = []
     connection.needs_rollback = False
     connection.closed_in_transaction = False
     connection.run_on_commit = []

@@ -55,7 +55,7 @@ class PostgresStorage(Storage):
 
     vendor: ClassVar[str] = "postgresql"
 
-    # --- plumbing ---------------------------------------------------------------------------------
+    # --- plumbing ----------------------------------------
 
     def _rows(self, name: str, /, **parameters: Any) -> list[tuple[Any, ...]]:
         return self._run(statement(self.vendor, name), parameters)
@@ -65,7 +65,7 @@ class PostgresStorage(Storage):
             cursor.execute(sql, parameters)
             return cursor.fetchall() if cursor.description else []
 
-    # --- enqueue ----------------------------------------------------------------------------------
+    # --- enqueue ----------------------------------------
 
     def insert_jobs(self, jobs: Sequence[NewJob], now: datetime | None = None) -> list[Inserted]:
         rows = json.dumps([new_job_row(n, job) for n, job in enumerate(jobs)], ensure_ascii=False)
@@ -75,7 +75,7 @@ class PostgresStorage(Storage):
             self._rows("insert_tags", ids=[t[0] for t in tags], tags=[t[1] for t in tags])
         return [found[job.id] for job in jobs]
 
-    # --- claim ------------------------------------------------------------------------------------
+    # --- claim ----------------------------------------
 
     def claim_many(
         self,
@@ -120,7 +120,7 @@ class PostgresStorage(Storage):
     def live_queues(self) -> list[str]:
         return [row[0] for row in self._rows("live_queues")]
 
-    # --- ends of an attempt -----------------------------------------------------------------------
+    # --- ends of an attempt ----------------------------------------
 
     def finish_one(self, claim: Claim, result: str, started_ago: float) -> bool:
         with lease_errors(claim):
@@ -178,7 +178,7 @@ class PostgresStorage(Storage):
         ours = bool(row) and row[0] == ("running", claim.fence, claim.worker)
         return Verdict(outcome=found[0][0] if found else None, still_ours=ours)
 
-    # --- steps ------------------------------------------------------------------------------------
+    # --- steps ----------------------------------------
 
     def find_step(self, job_id: UUID, name: str) -> str | None:
         rows = self._rows("find_step", id=job_id, name=name)
@@ -195,7 +195,7 @@ class PostgresStorage(Storage):
                 result=result,
             )
 
-    # --- life of a worker -------------------------------------------------------------------------
+    # --- life of a worker ----------------------------------------
 
     def register_worker(self, worker: NewWorker) -> None:
         self._rows("register_worker", **worker_row(worker))
@@ -224,7 +224,7 @@ class PostgresStorage(Storage):
     def overdue(self, slack_seconds: float, now: datetime | None = None) -> list[Held]:
         return [Held._make(r) for r in self._rows("overdue_jobs", slack=slack_seconds, now=now)]
 
-    # --- sessions ---------------------------------------------------------------------------------
+    # --- sessions ----------------------------------------
 
     def is_direct(self) -> bool:
         self.connection.ensure_connection()
@@ -248,7 +248,7 @@ class PostgresStorage(Storage):
         started: datetime = self._rows("server_started_at")[0][0]
         return started
 
-    # --- sweeps -----------------------------------------------------------------------------------
+    # --- sweeps ----------------------------------------
 
     def promote(self, limit: int, now: datetime | None = None) -> list[str]:
         return [row[0] for row in self._rows("promote_jobs", limit=limit, now=now)]
@@ -266,7 +266,7 @@ class PostgresStorage(Storage):
     def prune_workers(self, older_than_seconds: float) -> int:
         return len(self._rows("prune_workers", age=older_than_seconds))
 
-    # --- operators --------------------------------------------------------------------------------
+    # --- operators ----------------------------------------
 
     def begin_operation(self, lock_wait_seconds: float) -> None:
         self._rows("set_read_committed")
@@ -305,7 +305,7 @@ class PostgresStorage(Storage):
     def notify(self, channel: str, payload: str) -> None:
         self._rows("notify_channel", channel=channel, payload=payload)
 
-    # --- audit ------------------------------------------------------------------------------------
+    # --- audit ----------------------------------------
 
     def audit_rows(self, check: str, limit: int) -> list[dict[str, Any]]:
         with self.connection.cursor() as cursor:

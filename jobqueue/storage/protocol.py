@@ -48,13 +48,13 @@ class Storage:
     def __init__(self, connection: BaseDatabaseWrapper) -> None:
         self.connection = connection
 
-    # --- enqueue: in the caller's transaction -----------------------------------------------------
+    # --- enqueue: in the caller's transaction ----------------------------------------
 
     def insert_jobs(self, jobs: Sequence[NewJob], now: datetime | None = None) -> list[Inserted]:
         """Insert `jobs` (and their tags) in one statement each; return them in the given order."""
         raise NotImplementedError
 
-    # --- claim and give back: own connection, one transaction each --------------------------------
+    # --- claim and give back: own connection, one transaction each ------------------------------
 
     def claim_many(
         self,
@@ -93,7 +93,7 @@ class Storage:
         """Return the names of the queues that hold a ready job."""
         raise NotImplementedError
 
-    # --- ends of an attempt -----------------------------------------------------------------------
+    # --- ends of an attempt ----------------------------------------
 
     def finish_one(self, claim: Claim, result: str, started_ago: float) -> bool:
         """Finish `claim` inside the job's own transaction, with its attempt row.
@@ -125,7 +125,7 @@ class Storage:
         """Return what became of `claim`: wait for its row's lock, then read our attempt row."""
         raise NotImplementedError
 
-    # --- steps: own connection, own transaction ---------------------------------------------------
+    # --- steps: own connection, own transaction ----------------------------------------
 
     def find_step(self, job_id: UUID, name: str) -> str | None:
         """Return the JSON text recorded for a step, None if there is none."""
@@ -138,7 +138,7 @@ class Storage:
         """
         raise NotImplementedError
 
-    # --- life of a worker -------------------------------------------------------------------------
+    # --- life of a worker ----------------------------------------
 
     def register_worker(self, worker: NewWorker) -> None:
         """Insert the worker's row with a fresh lease."""
@@ -179,7 +179,7 @@ class Storage:
         """Return running jobs that are past their deadline by more than `slack_seconds`."""
         raise NotImplementedError
 
-    # --- sessions: only where a session is proven direct ------------------------------------------
+    # --- sessions: only where a session is proven direct ----------------------------------------
 
     def is_direct(self) -> bool:
         """Return whether this connection reaches the server itself, not a pooler."""
@@ -205,7 +205,7 @@ class Storage:
         """Return when the database server started, None where there is no server."""
         raise NotImplementedError
 
-    # --- sweeps -----------------------------------------------------------------------------------
+    # --- sweeps ----------------------------------------
 
     def promote(self, limit: int, now: datetime | None = None) -> list[str]:
         """Make due jobs ready; return the queue of each."""
@@ -227,7 +227,7 @@ class Storage:
         """Delete rows of workers dead for long that hold no job; return how many."""
         raise NotImplementedError
 
-    # --- operators --------------------------------------------------------------------------------
+    # --- operators ----------------------------------------
 
     def begin_operation(self, lock_wait_seconds: float) -> None:
         """Prepare a transaction that has just begun: READ COMMITTED, no long wait for a lock."""
@@ -264,7 +264,7 @@ class Storage:
         """Send a notification (PostgreSQL only), outside any transaction."""
         raise NotImplementedError
 
-    # --- audit: read only -------------------------------------------------------------------------
+    # --- audit: read only ----------------------------------------
 
     def audit_rows(self, check: str, limit: int) -> list[dict[str, Any]]:
         """Return up to `limit` violations found by the query ``audit_<check>.sql``."""

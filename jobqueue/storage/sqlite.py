@@ -42,7 +42,7 @@ _NO_ERROR = {"error_class": None, "error_message": None, "error_fingerprint": No
 class SQLiteStorage(SQLiteOperators):
     """Storage on SQLite 3.35 and newer."""
 
-    # --- enqueue ----------------------------------------------------------------------------------
+    # --- enqueue ----------------------------------------
 
     @writes
     def insert_jobs(self, jobs: Sequence[NewJob], now: datetime | None = None) -> list[Inserted]:
@@ -54,7 +54,7 @@ class SQLiteStorage(SQLiteOperators):
         self._each("insert_tag", [{"job": job.id, "tag": tag} for job in jobs for tag in job.tags])
         return inserted
 
-    # --- claim ------------------------------------------------------------------------------------
+    # --- claim ----------------------------------------
 
     def claim_many(
         self,
@@ -134,7 +134,7 @@ class SQLiteStorage(SQLiteOperators):
     def live_queues(self) -> list[str]:
         return [row[0] for row in self._rows("live_queues")]
 
-    # --- ends of an attempt -----------------------------------------------------------------------
+    # --- ends of an attempt ----------------------------------------
 
     @writes
     def finish_one(self, claim: Claim, result: str, started_ago: float) -> bool:
@@ -197,7 +197,7 @@ class SQLiteStorage(SQLiteOperators):
         ours = bool(self._rows("find_held", **guard))
         return Verdict(outcome=found[0][0] if found else None, still_ours=ours)
 
-    # --- steps ------------------------------------------------------------------------------------
+    # --- steps ----------------------------------------
 
     @reads
     def find_step(self, job_id: UUID, name: str) -> str | None:
@@ -216,7 +216,7 @@ class SQLiteStorage(SQLiteOperators):
             raise lease_lost(claim)
         self._rows("record_step", **guard, name=name, result=result, now=self._clock())
 
-    # --- sweeps -----------------------------------------------------------------------------------
+    # --- sweeps ----------------------------------------
 
     def promote(self, limit: int, now: datetime | None = None) -> list[str]:
         return self._promote(limit, now) if self._find_due(now) else []

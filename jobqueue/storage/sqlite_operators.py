@@ -24,7 +24,7 @@ from jobqueue.storage.statements import statement
 class SQLiteOperators(SQLiteWorkers):
     """The protocol's parts for operators, status and audit."""
 
-    # --- operators --------------------------------------------------------------------------------
+    # --- operators ----------------------------------------
 
     @writes
     def requeue_many(self, ids: Sequence[UUID], aging_seconds: float) -> list[UUID]:
@@ -87,7 +87,7 @@ class SQLiteOperators(SQLiteWorkers):
             "oldest_unreaped": max(gone, default=None),
         }
 
-    # --- audit ------------------------------------------------------------------------------------
+    # --- audit ----------------------------------------
 
     @reads
     def audit_rows(self, check: str, limit: int) -> list[dict[str, Any]]:

@@ -31,7 +31,7 @@ class SQLiteWorkers(SQLiteStatements):
 
     one_host: ClassVar[bool] = True
 
-    # --- life of a worker -------------------------------------------------------------------------
+    # --- life of a worker ----------------------------------------
 
     @writes
     def register_worker(self, worker: NewWorker) -> None:
@@ -113,7 +113,7 @@ class SQLiteWorkers(SQLiteStatements):
     def _mark_dead(self, worker: UUID, reason: str) -> bool:
         return bool(self._changed("mark_dead", id=worker, reason=reason, now=self._clock()))
 
-    # --- life files -------------------------------------------------------------------------------
+    # --- life files ----------------------------------------
 
     def hold_life_lock(self, worker: UUID) -> None:
         """Hold the worker's life file until this process ends, or marks the worker dead."""
@@ -152,7 +152,7 @@ class SQLiteWorkers(SQLiteStatements):
         """Return the path of the database, empty for one in memory."""
         return str(self._rows("find_database")[0][0] or "")
 
-    # --- sessions: there are none -----------------------------------------------------------------
+    # --- sessions: there are none ----------------------------------------
 
     def is_direct(self) -> bool:
         return False

@@ -9,8 +9,8 @@ from django.core.management.base import BaseCommand
 
 from jobqueue.management.commands.runworker import add_logging, usable_options, wait_for_schema
 from jobqueue.runtime.logs import configure
-from jobqueue.runtime.service import run_service
 from jobqueue.runtime.scheduler import Scheduler
+from jobqueue.runtime.service import run_service
 
 
 class Command(BaseCommand):
@@ -29,6 +29,4 @@ class Command(BaseCommand):
         engine_options = usable_options(alias)
         wait_for_schema(engine_options, wait=options["wait_for_migrations"])
         scheduler = Scheduler(alias, engine_options)
-        run_service(
-            "scheduler", scheduler.run_once, engine_options.poll_seconds, scheduler.reset
-        )
+        run_service("scheduler", scheduler.run_once, engine_options.poll_seconds, scheduler.reset)

@@ -137,7 +137,8 @@ def _queues(alias: str, text: str) -> tuple[str, ...]:
     unknown = sorted(set(names) - set(allowed)) if allowed else []
     if unknown:
         raise CommandError(
-            f"Unknown queue(s) {', '.join(unknown)}; TASKS[{alias!r}] has {', '.join(sorted(allowed))}."
+            f"Unknown queue(s) {', '.join(unknown)}; TASKS[{alias!r}] has "
+            f"{', '.join(sorted(allowed))}."
         )
     return names or tuple(sorted(allowed))
 

@@ -268,6 +268,10 @@ class PostgresStorage(Storage):
 
     # --- operators ----------------------------------------
 
+    def clock(self) -> datetime:
+        time: datetime = self._rows("read_clock")[0][0]
+        return time
+
     def begin_operation(self, lock_wait_seconds: float) -> None:
         self._rows("set_read_committed")
         self._rows("limit_lock_wait", milliseconds=int(lock_wait_seconds * 1000))

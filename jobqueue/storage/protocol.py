@@ -229,6 +229,10 @@ class Storage:
 
     # --- operators ----------------------------------------
 
+    def clock(self) -> datetime:
+        """Return the time on the database's clock."""
+        raise NotImplementedError
+
     def begin_operation(self, lock_wait_seconds: float) -> None:
         """Prepare a transaction that has just begun: READ COMMITTED, no long wait for a lock."""
 

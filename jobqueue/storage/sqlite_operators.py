@@ -26,6 +26,10 @@ class SQLiteOperators(SQLiteWorkers):
 
     # --- operators ----------------------------------------
 
+    @reads
+    def clock(self) -> datetime:
+        return self._clock()
+
     @writes
     def requeue_many(self, ids: Sequence[UUID], aging_seconds: float) -> list[UUID]:
         clock = self._clock()

@@ -1,0 +1,29 @@
+"""The parts of ``manage.py jobs``: one small module a subcommand, in the order of the help text."""
+
+from jobqueue.management.jobs_commands.audit import Audit
+from jobqueue.management.jobs_commands.base import Shell, Subcommand
+from jobqueue.management.jobs_commands.cancel import Cancel
+from jobqueue.management.jobs_commands.discard import Discard
+from jobqueue.management.jobs_commands.list_jobs import List
+from jobqueue.management.jobs_commands.pause import Pause, Resume
+from jobqueue.management.jobs_commands.prune import Prune
+from jobqueue.management.jobs_commands.requeue import Requeue
+from jobqueue.management.jobs_commands.show import Show
+from jobqueue.management.jobs_commands.status import Status
+from jobqueue.management.jobs_commands.work import Work
+
+SUBCOMMANDS: tuple[Subcommand, ...] = (
+    Status(),
+    List(),
+    Show(),
+    Requeue(),
+    Cancel(),
+    Discard(),
+    Pause(),
+    Resume(),
+    Prune(),
+    Audit(),
+    Work(),
+)
+
+__all__ = ["SUBCOMMANDS", "Shell", "Subcommand"]

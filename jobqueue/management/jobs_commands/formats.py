@@ -1,0 +1,87 @@
+"""Values as text that people read and type: durations, times, budgets."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable
+from datetime import datetime
+
+from django.utils import timezone
+
+from jobqueue.conf import MAX_QUEUE_NAME_LENGTH
+from jobqueue.states import State
+
+_UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+_LARGE_UNITS = (("d", 86_400), ("h", 3_600), ("min", 60))
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)([smhdw]?)")
+MAX_SECONDS = 100 * 365 * 86_400.0
+
+
+def age(seconds: float | None) -> str:
+    """Return a duration in its largest fitting unit, such as "12 s" or "3.5 h"; "–" for None."""
+    if seconds is None:
+        return "–"
+    seconds = max(seconds, 0.0)
+    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= 2 * size:
+            return (
+                f"{seconds / size:.1f} {unit}"
+                if seconds < 10 * size
+                else f"{seconds / size:.0f} {unit}"
+            )
+    return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+
+
+def clock_time(value: datetime | None) -> str:
+    """Return a time in the project's time zone, with its offset; "–" for None."""
+    if value is None:
+        return "–"
+    if timezone.is_naive(value):
+        return value.isoformat(" ", "seconds")
+    return timezone.localtime(value).isoformat(" ", "seconds")
+
+
+def budget(used: int, most: int | None) -> str:
+    """Return attempts out of their limit, such as "2/5"."""
+    return f"{used}/{'∞' if most is None else most}"
+
+
+def duration(text: str) -> float:
+    """Return the seconds of "90", "90s", "30m", "12h", "7d" or "2w" (an argparse type)."""
+    match = _DURATION.fullmatch(text.strip())
+    seconds = float(match[1]) * _UNITS[match[2] or "s"] if match else -1.0
+    if not 0 <= seconds <= MAX_SECONDS:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a duration; write 90s, 30m, 12h, 7d or 2w."
+        )
+    return seconds
+
+
+def whole(low: int, high: int) -> Callable[[str], int]:
+    """Return an argparse type for whole numbers from `low` to `high`."""
+
+    def parse(text: str) -> int:
+        if not re.fullmatch(r"\d{1,12}", text) or not low <= int(text) <= high:
+            raise argparse.ArgumentTypeError(
+                f"{text!r} is not a whole number from {low} to {high:,}."
+            )
+        return int(text)
+
+    return parse
+
+
+def state_name(text: str) -> str:
+    """Return `text` if it is the name of a state (an argparse type)."""
+    if text not in set(State):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a state; states are {', '.join(State)}.")
+    return text
+
+
+def queue_name(text: str) -> str:
+    """Return `text` if it can be the name of a queue (an argparse type)."""
+    if not 1 <= len(text) <= MAX_QUEUE_NAME_LENGTH:
+        raise argparse.ArgumentTypeError(
+            f"the name of a queue has 1 to {MAX_QUEUE_NAME_LENGTH} characters."
+        )
+    return text

@@ -1,0 +1,188 @@
+"""``jobs show``: all there is to know about one job."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from jobqueue.engine.operations import parse_ids
+from jobqueue.management.jobs_commands.base import Shell, Subcommand
+from jobqueue.management.jobs_commands.formats import age, budget, clock_time
+from jobqueue.management.jobs_commands.list_jobs import last_error, state_color
+from jobqueue.management.jobs_commands.table import printable, render
+from jobqueue.models import Action, Attempt, Job, JobTag, Step, Worker
+
+MAX_ATTEMPTS_SHOWN = 50
+"""The newest attempts that are listed; a job that snoozes may have thousands."""
+
+
+class Show(Subcommand):
+    """Prints one job, top down from its state."""
+
+    name = "show"
+    help = (
+        "Tell all about one job: its attempts, last error, steps, tags and what operators did. "
+        "Arguments and results may be secret and are shown with --payload only."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("id", metavar="ID", help="id of a job")
+        parser.add_argument(
+            "--payload", action="store_true", help="also show arguments, result and steps' results"
+        )
+
+    def run(self, shell: Shell, options: Mapping[str, Any]) -> None:
+        (job_id,) = parse_ids([options["id"]])
+        job = Job.objects.using(shell.database).filter(id=job_id).first()
+        if job is None:
+            raise CommandError(f"There is no job {job_id} in database {shell.database!r}.")
+        for line in _page(shell, job, options["payload"]):
+            shell.write(line)
+
+
+def _page(shell: Shell, job: Job, with_payload: bool) -> Iterator[str]:
+    yield shell.style.MIGRATE_HEADING(printable(f"{job.task} {job.id}"))
+    yield from _facts(shell, job)
+    yield from _attempts(shell, job)
+    yield from _last_traceback(shell, job)
+    yield from _steps(shell, job, with_payload)
+    yield from _actions(shell, job)
+    if with_payload:
+        yield from _payload(shell, job)
+    else:
+        yield ""
+        yield "Arguments and result are not shown; --payload shows them."
+
+
+def _facts(shell: Shell, job: Job) -> Iterator[str]:
+    color = state_color(shell, job.state) or str
+    facts = {
+        "queue": f"{job.queue}, priority {job.priority}, backend {job.backend}",
+        "attempts": f"{budget(job.attempts, job.max_attempts)}, {job.failures} charged, "
+        f"{job.suspicions} suspicions{', alone' if job.alone else ''}",
+        "enqueued": clock_time(job.enqueued_at) + (f" by {job.created_by}" * bool(job.created_by)),
+        "run at": clock_time(job.run_at),
+        "finished": clock_time(job.finished_at),
+        "timeout": f"{age(job.timeout)}, on crash: {job.on_crash}",
+        "fence": str(job.fence),
+        "why": last_error({"reason": job.reason, **_error(job)}),
+        "like it": job.error_fingerprint,
+        "copy of": str(job.copied_from or ""),
+        "tags": ", ".join(_tags(shell, job)),
+    }
+    if job.worker is not None:
+        facts["runs on"] = f"{_worker_name(shell, job)}, deadline {clock_time(job.deadline)}"
+    yield f"  {'state':<10}{color(job.state)}"
+    yield from (f"  {name:<10}{printable(text)}" for name, text in facts.items() if text)
+
+
+def _error(job: Job) -> dict[str, str]:
+    return {"error_class": job.error_class, "error_message": job.error_message}
+
+
+def _tags(shell: Shell, job: Job) -> list[str]:
+    tags = JobTag.objects.using(shell.database).filter(job_id=job.id)
+    return list(tags.order_by("tag").values_list("tag", flat=True))
+
+
+def _worker_name(shell: Shell, job: Job) -> str:
+    workers = Worker.objects.using(shell.database).defer("tasks")
+    worker = workers.filter(id=job.worker).first() if job.worker else None
+    return str(worker) if worker else f"{job.worker} (no row: it will be taken back)"
+
+
+def _attempts(shell: Shell, job: Job) -> Iterator[str]:
+    attempts = Attempt.objects.using(shell.database).filter(job_id=job.id).defer("traceback")
+    newest = list(attempts.order_by("-number")[: MAX_ATTEMPTS_SHOWN + 1])
+    if not newest:
+        yield ""
+        yield "No attempt has ended."
+        return
+    shown = newest[:MAX_ATTEMPTS_SHOWN][::-1]
+    ids = {attempt.worker for attempt in shown}
+    workers = Worker.objects.using(shell.database).filter(id__in=ids).defer("tasks")
+    names = {worker.id: str(worker) for worker in workers}
+    yield ""
+    if len(newest) > MAX_ATTEMPTS_SHOWN:
+        yield f"(the last {MAX_ATTEMPTS_SHOWN} of {job.attempts} attempts)"
+    yield from render(
+        ["attempt", "outcome", "started", "took", "worker", "error"],
+        [
+            [
+                str(attempt.number),
+                attempt.outcome + (", charged" if attempt.charged else ""),
+                clock_time(attempt.started_at),
+                age((attempt.finished_at - attempt.started_at).total_seconds()),
+                names.get(attempt.worker, str(attempt.worker)),
+                last_error(
+                    {
+                        "reason": "",
+                        "error_class": attempt.error_class,
+                        "error_message": attempt.error_message,
+                    }
+                ),
+            ]
+            for attempt in shown
+        ],
+        right=[0, 3],
+        header_paint=shell.style.MIGRATE_LABEL,
+    )
+
+
+def _last_traceback(shell: Shell, job: Job) -> Iterator[str]:
+    attempts = Attempt.objects.using(shell.database).filter(job_id=job.id).exclude(traceback="")
+    last = attempts.order_by("-number").first()
+    if last is not None:
+        yield ""
+        yield shell.style.MIGRATE_LABEL(f"traceback of attempt {last.number}")
+        yield from (f"  {printable(line)}" for line in last.traceback.splitlines())
+
+
+def _steps(shell: Shell, job: Job, with_payload: bool) -> Iterator[str]:
+    steps = list(Step.objects.using(shell.database).filter(job_id=job.id).order_by("id"))
+    if steps:
+        yield ""
+        yield from render(
+            ["step", "recorded", "fence", *(["result"] if with_payload else [])],
+            [
+                [step.name, clock_time(step.recorded_at), str(step.fence)]
+                + ([_json(step.result)] if with_payload else [])
+                for step in steps
+            ],
+            header_paint=shell.style.MIGRATE_LABEL,
+        )
+
+
+def _actions(shell: Shell, job: Job) -> Iterator[str]:
+    actions = list(Action.objects.using(shell.database).filter(job_id=job.id).order_by("id"))
+    if actions:
+        yield ""
+        yield from render(
+            ["action", "who", "through", "when", "why"],
+            [
+                [
+                    action.verb,
+                    action.actor,
+                    action.surface,
+                    clock_time(action.at),
+                    str((action.detail or {}).get("reason", "")),
+                ]
+                for action in actions
+            ],
+            header_paint=shell.style.MIGRATE_LABEL,
+        )
+
+
+def _payload(shell: Shell, job: Job) -> Iterator[str]:
+    for name, value in (("arguments", job.arguments), ("result", job.result)):
+        yield ""
+        yield shell.style.MIGRATE_LABEL(name)
+        yield f"  {_json(value)}"
+
+
+def _json(value: Any) -> str:
+    return printable(json.dumps(value, ensure_ascii=False))

@@ -1,0 +1,176 @@
+"""``jobs status``: what is going on, for people, for programs, and as a probe."""
+
+from __future__ import annotations
+
+import time
+from argparse import ArgumentParser
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from jobqueue import control
+from jobqueue.engine.status import DeadWorker, WorkerStatus, notices, problems
+from jobqueue.management.jobs_commands.base import Shell, Subcommand, add_json
+from jobqueue.management.jobs_commands.formats import age, clock_time, duration, whole
+from jobqueue.management.jobs_commands.table import printable, render
+
+CLEAR = "\x1b[H\x1b[2J"
+"""Moves to the corner of a terminal and empties it."""
+
+
+class Status(Subcommand):
+    """Prints a page, or fails as a probe."""
+
+    name = "status"
+    help = (
+        "Show jobs by state, queues, workers and what is wrong. Exits 1, with the reason, if due "
+        "jobs are not promoted, jobs of dead workers are not taken back, or a bound given with "
+        "--max-age or --max-backlog is exceeded. Paused queues do not count against a bound."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--max-age",
+            type=duration,
+            metavar="TIME",
+            help="fail if a ready job has waited longer (90s, 30m, 12h)",
+        )
+        parser.add_argument(
+            "--max-backlog", type=whole(0, 10**12), metavar="N", help="fail if more jobs are ready"
+        )
+        parser.add_argument(
+            "--watch", type=duration, metavar="TIME", help="show again every so often, until Ctrl-C"
+        )
+        add_json(parser)
+
+    def run(self, shell: Shell, options: Mapping[str, Any]) -> None:
+        if options["watch"]:
+            watch(lambda: _look(shell, options, clear=shell.is_terminal), options["watch"])
+            return
+        wrong = _look(shell, options)
+        if wrong:
+            raise CommandError(" ".join(wrong))
+
+
+def watch(
+    look: Callable[[], object], seconds: float, sleep: Callable[[float], object] = time.sleep
+) -> None:
+    """Call `look` every `seconds` until interrupted."""
+    try:
+        while True:
+            look()
+            sleep(seconds)
+    except KeyboardInterrupt:
+        return
+
+
+def _look(shell: Shell, options: Mapping[str, Any], *, clear: bool = False) -> list[str]:
+    """Print the state of things once; return what is wrong."""
+    current = control.status(shell.backend)
+    wrong = problems(current, options["max_age"], options["max_backlog"])
+    if options["json"]:
+        document = {**current.as_dict(), "problems": wrong, "notices": notices(current)}
+        shell.write_json(document)
+        return wrong
+    text = "\n".join(_page(shell, current, wrong))
+    shell.write(CLEAR + text if clear else text)
+    return wrong
+
+
+def _page(shell: Shell, current: control.Status, wrong: Sequence[str]) -> Iterator[str]:
+    style = shell.style
+    yield style.MIGRATE_HEADING(
+        f"TASKS[{current.backend!r}] on database {current.database!r} ({current.vendor}), "
+        f"hints: {current.hints}, {clock_time(current.as_of)}"
+    )
+    yield ""
+    yield from _counts(shell, current)
+    yield ""
+    yield from _queues(shell, current)
+    if current.workers or current.dead_workers:
+        yield ""
+        yield from _workers(shell, current)
+    if current.unknown_tasks:
+        yield ""
+        rows = [[name, str(count)] for name, count in current.unknown_tasks.items()]
+        yield from render(["task no live worker has", "blocked"], rows, right=[1])
+    yield ""
+    for text in wrong:
+        yield style.ERROR(f"WRONG  {printable(text)}")
+    for text in notices(current):
+        yield style.WARNING(f"NOTE   {printable(text)}")
+    if not wrong:
+        yield style.SUCCESS("OK     nothing is late")
+
+
+def _counts(shell: Shell, current: control.Status) -> Iterator[str]:
+    def paint(column: int, text: str) -> Callable[[str], str] | None:
+        return shell.style.ERROR if column == states.index("dead") and text != "0" else None
+
+    states = list(current.counts)
+    rows = [[f"{count:,}" for count in current.counts.values()]]
+    yield from render(
+        states, rows, right=range(len(states)), paint=paint, header_paint=shell.style.MIGRATE_LABEL
+    )
+    ages = {
+        "oldest ready": current.oldest_ready,
+        "due but not promoted": current.oldest_unpromoted,
+        "of a dead worker, not taken back": current.oldest_unreaped,
+    }
+    yield ", ".join(f"{name} {age(seconds)}" for name, seconds in ages.items())
+
+
+def _queues(shell: Shell, current: control.Status) -> Iterator[str]:
+    rows = [
+        [
+            queue.name,
+            f"{queue.ready:,}",
+            age(queue.oldest_ready_seconds),
+            f"paused by {queue.paused_by}" if queue.paused else "open",
+            queue.paused_reason,
+        ]
+        for queue in current.queues
+    ]
+    yield from render(
+        ["queue", "ready", "oldest", "state", "reason"],
+        rows,
+        right=[1, 2],
+        paint=lambda n, text: shell.style.WARNING if n == 3 and text != "open" else None,
+        header_paint=shell.style.MIGRATE_LABEL,
+    )
+
+
+def _workers(shell: Shell, current: control.Status) -> Iterator[str]:
+    rows = [
+        [
+            w.kind,
+            w.name,
+            f"{w.host}:{w.pid}",
+            str(w.slots or "–"),
+            age(w.heartbeat_seconds),
+            _life(w),
+        ]
+        for w in current.workers
+    ]
+    rows += [
+        [w.kind, w.name, f"{w.host}:{w.pid}", "–", age(w.seconds), f"dead: {w.reason}"]
+        for w in current.dead_workers
+    ]
+    yield from render(
+        ["process", "name", "host:pid", "slots", "seen", "state"],
+        rows,
+        right=[3, 4],
+        paint=lambda n, text: shell.style.WARNING if n == 5 and text != "alive" else None,
+        header_paint=shell.style.MIGRATE_LABEL,
+    )
+
+
+def _place(worker: WorkerStatus | DeadWorker) -> tuple[str, str, str]:
+    return worker.kind, worker.name, f"{worker.host}:{worker.pid}"
+
+
+def _life(worker: WorkerStatus) -> str:
+    if worker.is_expired:
+        return "lease ran out"
+    return "draining" if worker.draining else "alive"

@@ -1,0 +1,2 @@
+-- The database's clock. Caller: Storage.clock (operators' walks, status).
+SELECT statement_timestamp()

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import psutil
 from django.db import connections
+from django.db.models import QuerySet
 
 from jobqueue.models import Attempt, Job
 from project.demo.facts import Thaw
@@ -122,7 +123,7 @@ class Freezer:
         with self._fleet.log_of(name).open("rb") as log:
             log.seek(offset)
             lines = log.read().decode(errors="replace").splitlines()
-        return how_refused(lines, pid=report.pid, exited=exited)
+        return how_refused(lines, pid=report.pid, job_id=report.job_id, exited=exited)
 
     def _supervisor_of(self, pid: int) -> str | None:
         for name in self._supervisors:
@@ -133,14 +134,18 @@ class Freezer:
 
 def is_inside(report: Checkpoint) -> bool:
     """Return whether the reported attempt has not ended."""
-    ended = Attempt.objects.filter(job_id=report.job_id, number=report.attempt)
-    return not ended.exists()
+    return not attempt_of(report).exists()
 
 
 def done_by_another(report: Checkpoint) -> bool:
     """Return whether the reported attempt is on record as lost, and the job has succeeded."""
-    lost = Attempt.objects.filter(job_id=report.job_id, number=report.attempt, outcome="lost")
+    lost = attempt_of(report).filter(outcome="lost")
     return lost.exists() and Job.objects.filter(pk=report.job_id, state="succeeded").exists()
+
+
+def attempt_of(report: Checkpoint) -> QuerySet[Attempt]:
+    """Return the record of the reported attempt; there is one once it has ended."""
+    return Attempt.objects.filter(job_id=report.job_id, fence=report.fence)
 
 
 def _ended(future: Future[None]) -> bool:

@@ -86,6 +86,7 @@ def engine_environment(options: DemoOptions) -> dict[str, str]:
         "DJANGO_SETTINGS_MODULE": "project.settings",
         "DEBUG": "off",
         "SERVE_STATIC": "on",
+        "LOG_LEVEL": "WARNING",  # Django reports each start and end of a task at INFO
         "PYTHONUNBUFFERED": "1",
         "JOBQUEUE_OPTIONS": json.dumps(Plan(options=options).engine_options),
         "ORDERS": str(options.orders),

@@ -42,6 +42,7 @@ def read_findings(code: int, output: str, errors: str) -> list[Violation]:
 
 
 def _sentence(violation: object) -> str:
-    if isinstance(violation, dict):
-        return " ".join(f"{key}={value}" for key, value in violation.items())
-    return str(violation)
+    if not isinstance(violation, dict):
+        return str(violation)
+    check, job, detail = (violation.get(key) for key in ("check", "job_id", "detail"))
+    return f"{check} of job {job}: {detail}"

@@ -9,9 +9,11 @@ from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
+from project.demo.options import DemoError
 from project.shop.catalog import ARTICLES
 
-POST_TIMEOUT_SECONDS = 30.0
+ANSWER_SECONDS = 30.0
+"""The longest wait for one answer of the web server."""
 
 
 @dataclass(slots=True)
@@ -50,6 +52,19 @@ class Load:
         self._marked = marked
         self._numbers = itertools.count()
 
+    def warm_up(self) -> None:
+        """Wait until the server answers. Raise DemoError if it does not within 30 s."""
+        connection = self._connection()
+        try:
+            connection.request("GET", "/shop/")
+            status = connection.getresponse().status
+        except (OSError, http.client.HTTPException) as error:
+            raise DemoError(f"The web server does not answer: {error!r}") from error
+        finally:
+            connection.close()
+        if status != 200:
+            raise DemoError(f"The shop's page answers with {status}.")
+
     def run(self, stop: threading.Event) -> None:
         """Post all orders, or those until `stop` is set."""
         start = time.monotonic()
@@ -59,15 +74,16 @@ class Load:
             future.result()
 
     def _post_some(self, start: float, stop: threading.Event) -> None:
-        connection = http.client.HTTPConnection(
-            "127.0.0.1", self._port, timeout=POST_TIMEOUT_SECONDS
-        )
+        connection = self._connection()
         while (number := next(self._numbers)) < self._orders:
             due = start + number * self._interval
             if stop.wait(max(0.0, due - time.monotonic())):
                 break
             self._post(connection, number)
         connection.close()
+
+    def _connection(self) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection("127.0.0.1", self._port, timeout=ANSWER_SECONDS)
 
     def _post(self, connection: http.client.HTTPConnection, number: int) -> None:
         body = json.dumps(order_number(number, marked=number in self._marked))

@@ -9,8 +9,9 @@ SUPERVISORS = 3
 """Three, so that two are left while one is killed and started again."""
 PROCESSES = 2
 THREADS = 4
-LEASE_SECONDS = 3.0
-"""Short, so that a frozen worker is declared dead while people watch."""
+LEASE_SECONDS = 5.0
+"""Short, so that a frozen worker is declared dead while people watch; longer than a busy machine
+with two cores keeps a healthy one waiting."""
 HEARTBEAT_SECONDS = 1.0
 POLL_SECONDS = 0.5
 GRACE_SECONDS = 5.0

@@ -21,24 +21,31 @@ class Refusal(StrEnum):
 
 REFUSED = frozenset({Refusal.GUARD, Refusal.SESSION, Refusal.EXIT})
 
-EVENTS = {
-    "job.lease_lost": Refusal.GUARD,
-    "job.session_ended": Refusal.SESSION,
-    "worker.self_exit": Refusal.EXIT,
-}
-"""The worker's events that tell, in its log lines of `--log-format json`."""
 
+def how_refused(lines: Iterable[str], *, pid: int, job_id: str, exited: bool) -> Refusal:
+    """Return what process `pid` says first about itself or the job; UNKNOWN if nothing yet.
 
-def how_refused(lines: Iterable[str], *, pid: int, exited: bool) -> Refusal:
-    """Return what process `pid` says about itself first in `lines`; UNKNOWN if nothing yet.
-
-    A process that is gone without a word has exited by itself: nobody else ends it.
+    lines: what it logged since it was thawed, as JSON. A process that is gone without a word has
+    exited by itself: nobody else ends it.
     """
     for line in lines:
         record = _record(line)
-        if record.get("pid") == pid and record.get("event") in EVENTS:
-            return EVENTS[record["event"]]
+        if record.get("pid") == pid and record.get("job", job_id) == job_id:
+            refusal = _meaning(record)
+            if refusal:
+                return refusal
     return Refusal.EXIT if exited else Refusal.UNKNOWN
+
+
+def _meaning(record: dict[str, object]) -> Refusal | None:
+    match record.get("event"):
+        case "worker.self_exit":
+            return Refusal.EXIT
+        case "job.commit_resolved" if record.get("verdict") == "lease lost":
+            return Refusal.SESSION  # it lost its connection and asked what had become of the job
+        case "job.lease_lost":
+            return Refusal.GUARD
+    return None
 
 
 def _record(line: str) -> dict[str, object]:

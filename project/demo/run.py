@@ -64,13 +64,14 @@ class Run:
         self._end = time.monotonic() + figures.TOTAL_SECONDS + excess
 
     def wait_until_ready(self) -> None:
-        """Wait for every worker process to be there. Raise DemoError if that takes too long."""
+        """Wait for workers and web to be there. Raise DemoError if that takes too long."""
         wanted = figures.SUPERVISORS * figures.PROCESSES
         workers = Worker.objects.filter(
             kind="worker", dead=False, started_at__gte=self._baseline.at
         )
         if not self._wait(lambda: workers.count() >= wanted, figures.READY_SECONDS):
             raise DemoError(f"Only {workers.count()} of {wanted} workers came up.")
+        self._load.warm_up()
 
     def attack(self) -> None:
         """Post the orders; meanwhile kill, freeze and thaw; then wait for the last job."""

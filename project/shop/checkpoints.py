@@ -16,19 +16,19 @@ from django.conf import settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """Process `pid` runs attempt `attempt` of job `job_id`, and has written its effect."""
+    """Process `pid` runs job `job_id` under `fence`, and has written its effect."""
 
     pid: int
     job_id: str
     order_id: int
-    attempt: int
+    fence: int
 
 
 def linger(checkpoint: Checkpoint) -> None:
     """Report `checkpoint` and stay for CHECKPOINT_SECONDS; do nothing without CHECKPOINT_DIR."""
     if not settings.CHECKPOINT_DIR:
         return
-    path = Path(settings.CHECKPOINT_DIR, f"{checkpoint.job_id}-{checkpoint.attempt}.json")
+    path = Path(settings.CHECKPOINT_DIR, f"{checkpoint.job_id}-{checkpoint.fence}.json")
     draft = path.with_suffix(".draft")
     draft.write_text(json.dumps(asdict(checkpoint)), encoding="utf-8")
     os.replace(draft, path)  # a reader sees all of it or nothing

@@ -31,7 +31,7 @@ def reserve_stock(context, order_id: int) -> dict[str, int]:
                 pid=os.getpid(),
                 job_id=str(context.job_id),
                 order_id=order_id,
-                attempt=context.attempt,
+                fence=context.fence,
             )
         )
     else:

@@ -61,8 +61,10 @@ def test_a_triple_counts_as_two_duplicates():
 
 
 def test_the_library_s_findings_are_taken_over():
-    found = read_findings(1, '{"violations": [{"check": "gap", "job": "7"}]}', "")
-    assert [str(violation) for violation in found] == ["engine: check=gap job=7"]
+    found = read_findings(
+        1, '{"violations": [{"check": "gap", "job_id": "7", "detail": "2 of 3"}]}', ""
+    )
+    assert [str(violation) for violation in found] == ["engine: gap of job 7: 2 of 3"]
 
 
 def test_a_clean_library_audit_adds_nothing():

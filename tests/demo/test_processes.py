@@ -95,7 +95,7 @@ def test_the_sweep_leaves_other_runs_alone(token):
 def test_a_checkpoint_is_reported_once(tmp_path, settings):
     settings.CHECKPOINT_DIR = str(tmp_path)
     settings.CHECKPOINT_SECONDS = 0
-    report = Checkpoint(pid=1, job_id="job", order_id=2, attempt=3)
+    report = Checkpoint(pid=1, job_id="job", order_id=2, fence=3)
     linger(report)
     assert list(take_reports(tmp_path)) == [report]
     assert list(take_reports(tmp_path)) == []
@@ -103,7 +103,7 @@ def test_a_checkpoint_is_reported_once(tmp_path, settings):
 
 def test_without_a_directory_nobody_lingers(settings):
     settings.CHECKPOINT_DIR = ""
-    linger(Checkpoint(pid=1, job_id="job", order_id=2, attempt=3))
+    linger(Checkpoint(pid=1, job_id="job", order_id=2, fence=3))
 
 
 def eventually(condition) -> None:

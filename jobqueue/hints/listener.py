@@ -139,9 +139,9 @@ class ThreadListener(Listener):
         try:
             if not self._connect():
                 return False
-            self._listening.set()
             if self._wanted:
                 self._deliver(self._queues)
+            self._listening.set()
             while not self._stopping.is_set():
                 self._turn()
         except Exception as error:

@@ -1,0 +1,49 @@
+"""What the tests of hints share: options in force, ears that listen, events that were emitted."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from jobqueue import events
+from jobqueue.events import Event
+from tests.hints.ears import Ear
+
+BACKEND = "jobqueue.backend.JobQueueBackend"
+
+Use = Callable[..., None]
+Listen = Callable[..., Ear]
+
+
+@pytest.fixture
+def use(settings: Any) -> Use:
+    """Return a function that puts options in force: `use(hints="redis", redis_url=…)`."""
+
+    def put(**options: Any) -> None:
+        upper = {name.upper(): value for name, value in options.items()}
+        settings.TASKS = {"default": {"BACKEND": BACKEND, "OPTIONS": {"REDIS_URL": None, **upper}}}
+
+    return put
+
+
+@pytest.fixture
+def listen() -> Iterator[Listen]:
+    """Return a function that starts an Ear; all are stopped at the end."""
+    ears: list[Ear] = []
+
+    def start(*queues: str, wants: bool = True) -> Ear:
+        ears.append(Ear(queues, wants))
+        return ears[-1]
+
+    yield start
+    for ear in ears:
+        ear.listener.stop()
+
+
+@pytest.fixture
+def emitted() -> Iterator[list[Event]]:
+    """The events of this process since the test began."""
+    found: list[Event] = []
+    stop = events.subscribe(found.append)
+    yield found
+    stop()

@@ -1,0 +1,103 @@
+"""The breaker keeps hints from costing those who enqueue more than a part of their time."""
+
+import logging
+
+import pytest
+
+from jobqueue.events import Event
+from jobqueue.hints.breaker import COST_FACTOR, PAUSE_SECONDS, SLOW_SECONDS, Breaker
+
+
+class Server:
+    """Something to call that takes time on a clock of its own, and may fail."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+        self.calls = 0
+        self.seconds = 0.0
+        self.error: Exception | None = None
+
+    def __call__(self) -> None:
+        self.calls += 1
+        self.now += self.seconds
+        if self.error is not None:
+            raise self.error
+
+
+@pytest.fixture
+def server() -> Server:
+    return Server()
+
+
+@pytest.fixture
+def breaker(server: Server) -> Breaker:
+    return Breaker(repr, lambda: server.now, backend="default")
+
+
+def test_a_healthy_server_is_always_called(server: Server, breaker: Breaker) -> None:
+    assert all(breaker.call(server) for _ in range(50))
+    assert server.calls == 50
+
+
+def test_a_failure_is_followed_by_a_pause_in_which_nothing_is_tried(
+    server: Server, breaker: Breaker
+) -> None:
+    server.error = OSError("refused")
+    assert not any(breaker.call(server) for _ in range(50))
+    assert server.calls == 1
+
+
+def test_one_call_is_let_through_after_the_pause(server: Server, breaker: Breaker) -> None:
+    server.error = OSError("refused")
+    breaker.call(server)
+    server.now += PAUSE_SECONDS
+    breaker.call(server)
+    breaker.call(server)
+    assert server.calls == 2
+
+
+def test_others_are_refused_while_the_trial_runs(server: Server, breaker: Breaker) -> None:
+    server.error = OSError("refused")
+    breaker.call(server)
+    server.now += PAUSE_SECONDS
+    server.error = None
+    inner: list[bool] = []
+    assert breaker.call(lambda: inner.append(breaker.call(server)))
+    assert inner == [False]
+
+
+def test_a_slow_failure_costs_a_twentieth_of_the_time(server: Server, breaker: Breaker) -> None:
+    server.error, server.seconds = TimeoutError(), 1.0
+    breaker.call(server)
+    server.now += COST_FACTOR * 0.99
+    breaker.call(server)
+    assert server.calls == 1
+
+
+def test_a_server_that_answers_slowly_is_spared_too(server: Server, breaker: Breaker) -> None:
+    server.seconds = 2 * SLOW_SECONDS
+    assert breaker.call(server)
+    assert not breaker.call(server)
+    server.now += COST_FACTOR * server.seconds
+    assert breaker.call(server)
+
+
+def test_recovery_lets_every_call_through_again(server: Server, breaker: Breaker) -> None:
+    server.error = OSError("refused")
+    breaker.call(server)
+    server.error = None
+    server.now += PAUSE_SECONDS
+    assert all(breaker.call(server) for _ in range(10))
+
+
+def test_each_change_of_state_is_said_once(
+    server: Server, breaker: Breaker, emitted: list[Event]
+) -> None:
+    for error in (OSError("refused"), OSError("refused"), None, None):
+        server.error = error
+        breaker.call(server)
+        server.now += PAUSE_SECONDS
+    assert [(e.name, e.level) for e in emitted] == [
+        ("hints.sending_failed", logging.WARNING),
+        ("hints.sending_recovered", logging.INFO),
+    ]

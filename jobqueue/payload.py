@@ -38,7 +38,10 @@ def encode_arguments(args: Sequence[Any], kwargs: Mapping[str, Any], max_bytes: 
     """
     document = {
         "args": [_normalize(value, f"args[{i}]", 1) for i, value in enumerate(args)],
-        "kwargs": {key: _normalize(value, f"kwargs[{key!r}]", 1) for key, value in kwargs.items()},
+        "kwargs": {
+            _checked_text(key, f"the keyword {key!r}"): _normalize(value, f"kwargs[{key!r}]", 1)
+            for key, value in kwargs.items()
+        },
     }
     return _dump(document, max_bytes, "The arguments")
 

@@ -35,7 +35,10 @@ class Backoff:
     def __call__(self, number: int, exception: BaseException | None = None) -> float:
         """Return the seconds before retry `number` (1, 2, …)."""
         exponent = min(max(number, 1) - 1, 64)  # 4^64 is past every cap; larger ones overflow
-        delay = min(self.base * self.factor**exponent, self.cap)
+        try:
+            delay = min(self.base * self.factor**exponent, self.cap)
+        except OverflowError:
+            delay = self.cap if self.base else 0.0
         delay *= 1 + self.jitter * (2 * random.random() - 1)
         return min(max(delay, self.minimum), self.cap)
 

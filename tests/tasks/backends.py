@@ -1,0 +1,7 @@
+"""Backends of these tests."""
+
+from jobqueue.backend import JobQueueBackend
+
+
+class OwnBackend(JobQueueBackend):
+    """A project's subclass of the backend."""

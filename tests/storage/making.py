@@ -1,0 +1,108 @@
+"""Jobs, workers and claims for the tests of storage: made by storage itself, as the engine does."""
+
+import os
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from jobqueue.ids import new_identity, new_job_id
+from jobqueue.models import Attempt, Job
+from jobqueue.payload import ErrorText
+from jobqueue.storage import Storage
+from jobqueue.storage.records import Claim, Ending, NewJob, NewWorker
+
+QUEUE, TASK = "default", "app.task"
+AGING_SECONDS = 60.0
+FAILURE = ErrorText("builtins.ValueError", "no such order", "Traceback …", "0" * 32)
+
+
+def new_job(**changes: Any) -> NewJob:
+    job = NewJob(
+        id=new_job_id(),
+        backend="default",
+        task=TASK,
+        queue=QUEUE,
+        arguments='{"args":[],"kwargs":{}}',
+        timeout=60.0,
+        aging_seconds=AGING_SECONDS,
+        max_attempts=5,
+    )
+    return replace(job, **changes)
+
+
+def insert(storage: Storage, count: int = 1, *, now: datetime | None = None, **changes: Any):
+    """Insert `count` jobs and return their ids in the order given to storage."""
+    jobs = [new_job(**changes) for _ in range(count)]
+    return [row.id for row in storage.insert_jobs(jobs, now)]
+
+
+def register(storage: Storage, **changes: Any) -> UUID:
+    """Register a worker that lives in this process; return its identity."""
+    identity = new_identity()
+    if storage.one_host:
+        storage.hold_life_lock(identity)
+    worker = NewWorker(
+        id=identity,
+        kind="worker",
+        name="tests",
+        host="here",
+        pid=os.getpid(),
+        backend="default",
+        version="0",
+        lease_seconds=60.0,
+        queues=(QUEUE,),
+        tasks=(TASK,),
+        slots=4,
+    )
+    storage.register_worker(replace(worker, **changes))
+    return identity
+
+
+def claim(storage: Storage, worker: UUID, limit: int = 10, **changes: Any) -> list[Claim]:
+    return storage.claim_many(
+        worker, **{"queues": [QUEUE], "tasks": [TASK], **changes}, limit=limit
+    )
+
+
+def claimed(storage: Storage, worker: UUID | None = None, **changes: Any) -> Claim:
+    """Insert one job and claim it."""
+    insert(storage, **changes)
+    (found,) = claim(storage, worker or register(storage))
+    return found
+
+
+def ending(of: Claim, state: str, **changes: Any) -> Ending:
+    return Ending(id=of.id, fence=of.fence, worker=of.worker, state=state, **changes)
+
+
+def buried(storage: Storage, worker: UUID | None = None) -> UUID:
+    """Make a dead letter and return its id."""
+    held = claimed(storage, worker)
+    storage.end_many([ending(held, "dead", outcome="failed", charged=True, error=FAILURE)])
+    return held.id
+
+
+def row(job_id: UUID) -> Job:
+    return Job.objects.get(pk=job_id)
+
+
+def states(*ids: UUID) -> list[str]:
+    return [row(each).state for each in ids]
+
+
+def attempts(job_id: UUID) -> list[Attempt]:
+    return list(Attempt.objects.filter(job_id=job_id).order_by("number"))
+
+
+def everything() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return all jobs and attempts as they are, to show that nothing was written."""
+    return list(Job.objects.order_by("id").values()), list(Attempt.objects.order_by("id").values())
+
+
+def run_sql(connection: BaseDatabaseWrapper, sql: str, parameters: Any = None) -> list[Any]:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, parameters)
+        return cursor.fetchall() if cursor.description else []

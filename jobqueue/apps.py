@@ -12,4 +12,4 @@ class JobQueueConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from jobqueue import compat  # noqa: F401
+        from jobqueue import checks, compat  # noqa: F401

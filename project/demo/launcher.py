@@ -120,7 +120,7 @@ def is_surprising(code: int, options: DemoOptions) -> bool:
 
 def tidy(directory: Path, *, keep: bool) -> None:
     """Remove the run's files, or say where they are."""
-    if keep:
+    if keep and any(directory.iterdir()):
         print(f"The logs of all processes are in {directory}", flush=True)
     else:
         shutil.rmtree(directory, ignore_errors=True)

@@ -35,7 +35,7 @@ READY_SECONDS = 90.0
 """The longest wait for servers and workers to come up."""
 FREEZE_SECONDS = 60.0
 """The longest wait for frozen workers to be declared dead, replaced and thawed."""
-DRAIN_SECONDS = 75.0
+DRAIN_SECONDS = 120.0
 """The longest wait for the last jobs once no more orders and kills come."""
 MIN_KILLS = 10
 """Fewer prove little; the killer goes on past the load until there are so many."""

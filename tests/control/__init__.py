@@ -1,0 +1,1 @@
+"""What operators may do: `jobqueue.control` on the real database, with real competitors."""

@@ -32,18 +32,19 @@ def guarded_block(run: RunState) -> Iterator[None]:
     connection = connections[environment.options.database]
     storage = storage_for(connection, environment.options)
     proof = CommitProof()
-    pid = None
+    session = pid = None
     run.in_block = True
     try:
         with transaction.atomic(using=environment.options.database, durable=not run.in_atomic_task):
             transaction.on_commit(proof.plant, using=environment.options.database)
             storage.hold(run.claim, environment.options.lease_seconds)
-            pid = backend_pid(connection)
+            session, pid = connection.connection, backend_pid(connection)
             yield
             if run.commit_result is not None:
                 storage.finish_one(run.claim, run.commit_result, run.age_seconds)
     except BaseException as error:
-        if not _was_committed(run, error, proof, pid):
+        lost = is_connection_lost(error, connection.vendor, session)
+        if not _was_committed(run, proof, lost, pid):
             run.commit_result = None
             raise
     finally:
@@ -52,17 +53,12 @@ def guarded_block(run: RunState) -> Iterator[None]:
         run.committed = True
 
 
-def _was_committed(
-    run: RunState, error: BaseException, proof: CommitProof, pid: int | None
-) -> bool:
-    """Return whether the finish of this block is known to be committed, in spite of `error`."""
+def _was_committed(run: RunState, proof: CommitProof, is_lost: bool, pid: int | None) -> bool:
+    """Return whether the finish of this block is known to be committed, in spite of an error."""
     from jobqueue.engine.completion import resolve_unknown_commit
 
     if run.commit_result is None:
         return False
     if proof.planted:
         return True  # an on_commit hook of the job raised
-    connection = connections[run.environment.options.database]
-    if not is_connection_lost(error, connection):
-        return False
-    return resolve_unknown_commit(run.environment, run.claim, pid) == "committed"
+    return is_lost and resolve_unknown_commit(run.environment, run.claim, pid) == "committed"

@@ -178,6 +178,7 @@ class _Trial:
 
     proof: CommitProof
     phase: str = "run"  # run, finish, commit
+    session: Any = None
     pid: int | None = None
     result: str | None = None
     deferred: bool = False
@@ -202,7 +203,7 @@ def _try_once(run: Run, connection: BaseDatabaseWrapper) -> _Trial:
         with transaction.atomic(using=database):
             transaction.on_commit(trial.proof.plant, using=database)
             depth = len(connection.savepoint_ids)
-            trial.pid = backend_pid(connection)
+            trial.session, trial.pid = connection.connection, backend_pid(connection)
             value = run.call()
             _refuse_open_blocks(connection, depth)
             trial.result = _encoded(run, value)
@@ -234,7 +235,7 @@ def _judge(run: Run, trial: _Trial, connection: BaseDatabaseWrapper, rerun: int)
     if isinstance(error, LeaseLost):
         return _after_lease_lost(run, rerun)
     last = rerun >= MAX_RERUNS
-    if error is not None and is_connection_lost(error, connection):
+    if error is not None and is_connection_lost(error, connection.vendor, trial.session):
         verdict = resolve_unknown_commit(run.environment, claim, trial.pid)
         discard(connection)
         if verdict == "committed":

@@ -33,13 +33,16 @@ def backend_pid(connection: BaseDatabaseWrapper) -> int | None:
     return getattr(info, "backend_pid", None)
 
 
-def is_connection_lost(error: BaseException, connection: BaseDatabaseWrapper) -> bool:
-    """Return whether `error` left no usable session, so that a COMMIT's fate is unknown."""
+def is_connection_lost(error: BaseException, vendor: str, session: Any) -> bool:
+    """Return whether `error` left the transaction's session dead, so that its fate is unknown.
+
+    session: the driver's connection in which the transaction began. Not what the wrapper holds
+    now: Django opens a new one while it leaves ``atomic()``.
+    """
+    if vendor != "postgresql":
+        return False  # SQLite has no network between commit and answer
     if not isinstance(error, OperationalError | InterfaceError):
         return False
-    if connection.vendor != "postgresql":
-        return False  # SQLite has no network between commit and answer
-    session: Any = connection.connection
     return session is None or bool(session.closed)
 
 

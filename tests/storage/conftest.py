@@ -31,6 +31,7 @@ def _django_db_helper(django_db_setup: None, django_db_blocker: DjangoDbBlocker)
         yield
         for path, (_, descriptor) in list(life_file._held.items()):
             os.close(descriptor)
+            path.unlink(missing_ok=True)
             del life_file._held[path]
         for model in [*apps.get_app_config("jobqueue").get_models(), Effect]:
             run_sql(connection, f"DELETE FROM {model._meta.db_table}")

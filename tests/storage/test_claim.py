@@ -183,8 +183,9 @@ def test_a_claim_looks_no_further_than_its_window(
     in_the_way = insert(storage, window, now=NOON, task="app.unknown")
     (behind,) = insert(storage, now=NOON + timedelta(seconds=1))
     assert claim(storage, worker) == []
-    (rank,) = storage.window_ranks([QUEUE], [LOWEST_RANK])
-    assert rank == row(in_the_way[-1]).rank
+    ((is_usable, rank),) = storage.read_windows([QUEUE], [LOWEST_RANK], [TASK])
+    assert (is_usable, rank) == (False, row(in_the_way[-1]).rank)
+    assert rank is not None
     assert [c.id for c in claim(storage, worker, floors=[rank + 1])] == [behind]
 
 
@@ -192,10 +193,19 @@ def test_a_window_that_is_not_full_has_no_rank(storage: Storage, window: int) ->
     insert(storage, window - 1)
     insert(storage, window, queue="full")
     floor = LOWEST_RANK
-    ranks = storage.window_ranks(["empty", "full", QUEUE], [floor, floor, floor])
-    assert [rank is None for rank in ranks] == [True, False, True]
-    assert storage.window_ranks(["full"], [ranks[1] + 1]) == [None]
-    assert storage.window_ranks([], []) == []
+    windows = storage.read_windows(["empty", "full", QUEUE], [floor, floor, floor], [TASK])
+    assert [w.is_usable for w in windows] == [False, True, True]
+    assert [w.last_rank is None for w in windows] == [True, False, True]
+    beyond = (windows[1].last_rank or 0) + 1
+    assert storage.read_windows(["full"], [beyond], [TASK]) == [(False, None)]
+    assert storage.read_windows([], [], [TASK]) == []
+
+
+def test_a_window_of_a_paused_queue_shows_nothing(storage: Storage, window: int) -> None:
+    insert(storage, window)
+    Queue.objects.create(name=QUEUE, paused=True)
+    assert storage.read_windows([QUEUE], [LOWEST_RANK], [TASK]) == [(False, None)]
+
 
 
 def test_live_queues_are_those_with_a_ready_job(storage: Storage, worker: UUID) -> None:

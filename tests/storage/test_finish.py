@@ -105,7 +105,7 @@ def held(storage: Storage) -> Claim:
     return claimed(storage)
 
 
-# --- one job, in its own transaction ------------------------------------------------------------
+# --- one job, in its own transaction --------------------------------------------------------------
 
 
 def test_a_finish_succeeds_with_the_jobs_own_writes(held: Claim) -> None:

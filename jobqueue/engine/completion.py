@@ -15,18 +15,26 @@ import logging
 import random
 import time
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Any, Literal
 from uuid import UUID
 
-from django.db import DatabaseError, InterfaceError, OperationalError
+from django.db import DatabaseError, InterfaceError, OperationalError, connections
+from django.dispatch import Signal
 
 from jobqueue import signals
-from jobqueue.compat import signal_is_heard, task_finished
+from jobqueue.compat import (
+    signal_is_heard,
+    task_backends,
+    task_finished,
+    task_started,
+)
 from jobqueue.engine.environment import Environment
+from jobqueue.engine.hygiene import clean_connections
 from jobqueue.engine.outcomes import Ended, decide_unrunnable
 from jobqueue.events import emit
 from jobqueue.states import FINISHED, Outcome, State
 from jobqueue.storage import Storage
+from jobqueue.storage.connections import discard
 from jobqueue.storage.records import Claim
 
 logger = logging.getLogger("jobqueue")
@@ -117,6 +125,8 @@ def flush(storage: Storage, ended: Sequence[Ended], environment: Environment) ->
             ),
         )
     _announce([e for e in ended if not _is_lost(storage, e, missing)])
+    if environment.test_connection is None:
+        clean_connections()  # receivers ran in this thread, which runs no jobs that would do it
 
 
 def _in_halves(
@@ -195,39 +205,49 @@ def announce_failure(one: Ended) -> None:
 
 
 def announce_death(job_id: object, task: str, reason: str) -> None:
-    """Send `jobqueue.signals.job_died`; receivers' errors are logged."""
-    for receiver, answer in signals.job_died.send_robust(
-        sender=None, job_id=job_id, task=task, reason=reason
-    ):
-        if isinstance(answer, Exception):
-            logger.error("A receiver of job_died failed: %r", receiver, exc_info=answer)
+    """Send `jobqueue.signals.job_died`; never raise."""
+    try:
+        answers = signals.job_died.send_robust(sender=None, job_id=job_id, task=task, reason=reason)
+    except BaseException:
+        logger.exception("A receiver of job_died raised to the end of its thread; it goes on")
+        return
+    _log_errors(answers)
 
 
 def announce_finished(backend_alias: str, job_id: object) -> None:
-    """Send Django's ``task_finished`` for a job that has ended; receivers' errors are logged."""
+    """Send Django's ``task_finished`` for a job that has ended; never raise."""
     _send_result(task_finished, backend_alias, job_id)
 
 
-def _send_result(signal: object, backend_alias: str, job_id: object) -> None:
-    from jobqueue.compat import task_backends
+def announce_started(claim: Claim) -> None:
+    """Send Django's ``task_started`` for a job whose code is about to run; never raise."""
+    if signal_is_heard(task_started):
+        _send_result(task_started, claim.backend, claim.id)
 
+
+def _send_result(signal: Signal, backend_alias: str, job_id: object) -> None:
     try:
         backend = task_backends[backend_alias]
-        result = backend.get_result(str(job_id))
-        answers = signal.send_robust(  # type: ignore[attr-defined]
-            sender=type(backend), task_result=result
-        )
-    except Exception:
-        logger.exception("The signal for job %s could not be sent", job_id)
+        answers = signal.send_robust(sender=type(backend), task_result=_read(backend, job_id))
+    except BaseException:  # SystemExit of a receiver must not end a thread of the worker
+        logger.exception("The signal for job %s could not be sent to all receivers", job_id)
         return
+    _log_errors(answers)
+
+
+def _read(backend: Any, job_id: object) -> Any:
+    """Return a job's result; on a new session where the old one turns out to be gone."""
+    try:
+        return backend.get_result(str(job_id))
+    except (OperationalError, InterfaceError):
+        connection = connections[backend.job_options.database]
+        if connection.in_atomic_block:
+            raise
+        discard(connection)
+        return backend.get_result(str(job_id))
+
+
+def _log_errors(answers: list[tuple[Any, Any]]) -> None:
     for receiver, answer in answers:
         if isinstance(answer, Exception):
             logger.error("A signal receiver failed: %r", receiver, exc_info=answer)
-
-
-def announce_started(claim: Claim) -> None:
-    """Send Django's ``task_started`` for a job whose code is about to run."""
-    from jobqueue.compat import task_started
-
-    if signal_is_heard(task_started):
-        _send_result(task_started, claim.backend, claim.id)

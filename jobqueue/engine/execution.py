@@ -22,13 +22,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from asgiref.sync import sync_to_async
 from django.db import connections, reset_queries, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from jobqueue.compat import signal_is_heard, task_started
 from jobqueue.conf import LONG_TRANSACTION_SECONDS, MAX_RERUNS
 from jobqueue.engine.completion import announce_started, resolve_unknown_commit
 from jobqueue.engine.context import JobContext
 from jobqueue.engine.environment import Environment
+from jobqueue.engine.hygiene import clean_connections, open_transactions
 from jobqueue.engine.middleware import Middleware
 from jobqueue.engine.outcomes import Ended, Failure, decide_failure, decide_unrunnable
 from jobqueue.engine.proof import (
@@ -78,10 +81,12 @@ class Run:
 
     async def call_async(self) -> Any:
         """Await the coroutine function inside the middleware."""
-        return await self.middleware.run_async(self.context, self._coroutine)
+        try:
+            return await self.middleware.run_async(self.context, self._coroutine)
+        finally:
+            self.environment.leave_if_forked()
 
     def _function(self) -> Any:
-        announce_started(self.claim)
         if self.task.takes_context:
             return self.task.func(self.context, *self.args, **self.kwargs)
         return self.task.func(*self.args, **self.kwargs)
@@ -109,13 +114,14 @@ def prepare(
 def run_sync(run: Run) -> Ended:
     """Run a ``def`` task in this thread; never raises. The thread's connections come back clean."""
     connection = connections[run.environment.options.database]
-    _before(connection, run.environment)
+    announce_started(run.claim)  # before the transaction: receivers are no part of the job
+    _clean(run.environment)
     try:
         if run.task.atomic:
             return _run_atomic(run, connection)
         return _run_plain(run, run.call)
     finally:
-        _after(run.environment)
+        _clean(run.environment)
 
 
 async def run_async(run: Run) -> Ended:
@@ -124,7 +130,8 @@ async def run_async(run: Run) -> Ended:
     """
     started = run.state.started
     try:
-        announce_started(run.claim)
+        if signal_is_heard(task_started):
+            await sync_to_async(announce_started)(run.claim)
         value = await run.call_async()
         return _success(run, value)
     except BaseException as error:
@@ -146,9 +153,7 @@ def _success(run: Run, value: Any) -> Ended:
     started = run.state.started
     if run.state.committed:
         return Ended(run.claim, started, time.monotonic(), committed=True)
-    connection = connections[run.environment.options.database]
-    if not run.task.is_async and connection.in_atomic_block and not _in_test(run.environment):
-        discard(connection)
+    if not run.task.is_async and not _in_test(run.environment) and open_transactions():
         raise TransactionLeftOpen(_LEFT_OPEN)
     text = _encoded(run, value)
     return Ended(run.claim, started, time.monotonic(), result=text)
@@ -205,7 +210,7 @@ def _try_once(run: Run, connection: BaseDatabaseWrapper) -> _Trial:
             depth = len(connection.savepoint_ids)
             trial.session, trial.pid = connection.connection, backend_pid(connection)
             value = run.call()
-            _refuse_open_blocks(connection, depth)
+            _refuse_open_blocks(connection, depth, run.environment)
             trial.result = _encoded(run, value)
             trial.phase = "finish"
             if _is_untouched(connection):
@@ -265,8 +270,12 @@ _LEFT_OPEN = (
 )
 
 
-def _refuse_open_blocks(connection: BaseDatabaseWrapper, depth: int) -> None:
+def _refuse_open_blocks(
+    connection: BaseDatabaseWrapper, depth: int, environment: Environment
+) -> None:
     if len(connection.savepoint_ids) != depth or not connection.in_atomic_block:
+        raise TransactionLeftOpen(_LEFT_OPEN)
+    if not _in_test(environment) and open_transactions() != [connection]:
         raise TransactionLeftOpen(_LEFT_OPEN)
 
 
@@ -306,24 +315,12 @@ def _in_test(environment: Environment) -> bool:
     return environment.test_connection is not None
 
 
-def _before(connection: BaseDatabaseWrapper, environment: Environment) -> None:
-    """Hand the job connections in a clean state, and no others."""
+def _clean(environment: Environment) -> None:
+    """Hand the job clean connections, and leave nothing of it to the next."""
     if _in_test(environment):
         return
     reset_queries()
-    for each in connections.all(initialized_only=True):
-        each.close_if_unusable_or_obsolete()
-
-
-def _after(environment: Environment) -> None:
-    """Leave nothing of this job to the next: open blocks, query logs, broken sessions."""
-    if _in_test(environment):
-        return
-    for each in connections.all(initialized_only=True):
-        if each.in_atomic_block:
-            discard(each)
-        else:
-            each.close_if_unusable_or_obsolete()
+    clean_connections()
 
 
 def _warn_if_long(run: Run) -> None:

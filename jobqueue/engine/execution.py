@@ -36,6 +36,7 @@ from jobqueue.engine.middleware import Middleware
 from jobqueue.engine.outcomes import Ended, Failure, decide_failure, decide_unrunnable
 from jobqueue.engine.proof import (
     CommitProof,
+    Witness,
     backend_pid,
     is_connection_lost,
     is_serialization_failure,
@@ -204,8 +205,9 @@ def _run_atomic(run: Run, connection: BaseDatabaseWrapper) -> Ended:
 def _try_once(run: Run, connection: BaseDatabaseWrapper) -> _Trial:
     database = run.environment.options.database
     trial = _Trial(CommitProof())
+    witness = Witness()
     try:
-        with transaction.atomic(using=database):
+        with transaction.atomic(using=database), connection.execute_wrapper(witness):
             transaction.on_commit(trial.proof.plant, using=database)
             depth = len(connection.savepoint_ids)
             trial.session, trial.pid = connection.connection, backend_pid(connection)
@@ -222,7 +224,7 @@ def _try_once(run: Run, connection: BaseDatabaseWrapper) -> _Trial:
         if _in_test(run.environment):
             trial.proof.plant()  # a TestCase never commits: the released savepoint is the proof
     except BaseException as error:
-        trial.error = error
+        trial.error = error if trial.phase == "run" else witness.cause_of(error)
     _warn_if_long(run)
     return trial
 

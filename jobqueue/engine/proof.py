@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from django.db import InterfaceError, OperationalError
+from django.db import DatabaseError, InterfaceError, OperationalError
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.transaction import TransactionManagementError
 
 SERIALIZATION_FAILURES = frozenset({"40001", "40P01"})
+_IN_FAILED_TRANSACTION = "25P02"
 
 
 class CommitProof:
@@ -25,6 +28,50 @@ class CommitProof:
     def plant(self) -> None:
         """Record that the transaction has committed."""
         self.planted = True
+
+
+class Witness:
+    """An execute wrapper that remembers the last error of a statement.
+
+    A job may catch it and go on, but its transaction is broken: what fails then is the finish,
+    with an error that says nothing about the cause.
+    """
+
+    __slots__ = ("error",)
+
+    def __init__(self) -> None:
+        self.error: DatabaseError | None = None
+
+    def __call__(
+        self, execute: Callable[..., Any], sql: Any, params: Any, many: bool, context: Any
+    ) -> Any:
+        """Run the statement; see Django's ``execute_wrapper``."""
+        try:
+            return execute(sql, params, many, context)
+        except DatabaseError as error:
+            if sqlstate(error) != _IN_FAILED_TRANSACTION:
+                self.error = error
+            raise
+
+    def cause_of(self, error: BaseException) -> BaseException:
+        """Return the error that a job swallowed, if `error` only says that one was; or `error`."""
+        cause: BaseException | None = None
+        if isinstance(error, TransactionManagementError):
+            cause = error.__cause__  # Django's own memory: set where it refuses further statements
+        elif sqlstate(error) == _IN_FAILED_TRANSACTION:
+            cause = self.error
+        if cause is None:
+            return error
+        cause.add_note(
+            "The task went on after this error, but its transaction was broken by it, so nothing "
+            "was committed. To go on, catch it outside of a `with transaction.atomic():` block."
+        )
+        return cause
+
+
+def sqlstate(error: BaseException) -> str | None:
+    """Return the SQLSTATE that the server gave for an error of Django's, None if there is none."""
+    return getattr(error.__cause__, "sqlstate", None)
 
 
 def backend_pid(connection: BaseDatabaseWrapper) -> int | None:
@@ -48,4 +95,4 @@ def is_connection_lost(error: BaseException, vendor: str, session: Any) -> bool:
 
 def is_serialization_failure(error: BaseException) -> bool:
     """Return whether the server asks for the transaction to be run again."""
-    return getattr(error.__cause__, "sqlstate", None) in SERIALIZATION_FAILURES
+    return sqlstate(error) in SERIALIZATION_FAILURES

@@ -1,0 +1,83 @@
+"""Fixtures of the engine's tests: a bench is a worker whose jobs run in the test's own thread."""
+
+import copy
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from django.db import connection, connections
+
+from jobqueue.conf import options_for
+from jobqueue.engine.environment import Environment
+from jobqueue.storage import life_file, storage_for
+from jobqueue.storage.connections import open_connection, prepare_process
+from tests.conftest import url_in_use
+from tests.engine import faults
+from tests.engine.bench import Bench
+from tests.engine.tasks import bodies
+from tests.storage.making import register
+
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what lies here: transactions really commit, and the flush leaves out post_migrate."""
+    mark = pytest.mark.django_db(transaction=True, available_apps=["jobqueue", "tests.app"])
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(mark)
+
+
+@pytest.fixture(autouse=True)
+def no_life_left_over() -> Iterator[None]:
+    """Let go of the life files that a test has held, and forget its bodies."""
+    yield
+    bodies.clear()
+    for path, (_, descriptor) in list(life_file._held.items()):
+        os.close(descriptor)
+        del life_file._held[path]
+
+
+@pytest.fixture
+def make_bench(transactional_db: None) -> Iterator[Callable[..., Bench]]:
+    """Makes workers; keywords are engine options."""
+    made: list[Bench] = []
+    before = copy.deepcopy(connections.settings["default"]["OPTIONS"])
+
+    def make(**options: Any) -> Bench:
+        chosen = replace(options_for("default"), storage=faults.path(), **options)
+        own = open_connection("default")
+        storage = storage_for(own, chosen)
+        environment = Environment(
+            identity=register(storage),
+            options=chosen,
+            direct=connection.vendor == "postgresql",
+        )
+        # As in a worker: every session of this process bears its identity.
+        prepare_process("default", environment.identity, chosen.lease_seconds, environment.direct)
+        made.append(Bench(environment, storage))
+        return made[-1]
+
+    yield make
+    connections.settings["default"]["OPTIONS"] = before
+    connections["default"].close()
+    for bench in made:
+        bench.environment.close()
+        bench.storage.connection.close()
+
+
+@pytest.fixture
+def bench(make_bench: Callable[..., Bench]) -> Bench:
+    """One worker with the default options."""
+    return make_bench()
+
+
+@pytest.fixture
+def admin() -> Iterator[psycopg.Connection[Any]]:
+    """A plain session of PostgreSQL beside all others, in autocommit."""
+    with psycopg.connect(url_in_use("default"), autocommit=True) as session:
+        yield session

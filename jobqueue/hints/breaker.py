@@ -1,8 +1,9 @@
 """A circuit breaker: what a failing or slow server of hints may cost those who enqueue.
 
-One rule: hints cost at most about a twentieth of a process's time. A call that failed, or took
-longer than SLOW_SECONDS, is followed by a pause of twenty times its duration (at least
-PAUSE_SECONDS after a failure) in which nothing is tried. Then one call is let through.
+After a failure nothing is tried for PAUSE_SECONDS; then one call is let through. Beside that, the
+time that calls take (beyond what a healthy one does) comes from a budget that fills up slowly: a
+hiccup passes, but a server that is always slow, or hangs longer than its time-outs say (a name
+that does not resolve), costs no more than a twentieth of the time.
 
 One log line when calls begin to fail, one when they work again; none for each.
 """
@@ -19,10 +20,14 @@ from jobqueue.events import emit
 
 PAUSE_SECONDS = 2.0
 """Shortest pause after a failure; the poll (a second by default) covers it."""
-SLOW_SECONDS = 0.025
-"""A call that takes longer pauses the next ones, even if it succeeds."""
-COST_FACTOR = 20.0
-"""Pause per time spent."""
+MAX_PAUSE_SECONDS = 60.0
+"""Longest pause, whatever the last call cost: hints come back by themselves."""
+FREE_SECONDS = 0.005
+"""What each call may take for nothing; a healthy one takes a tenth of it."""
+BUDGET_SECONDS = 0.25
+"""What calls may take at once beyond that."""
+SHARE = 0.05
+"""Seconds by which the budget grows in a second."""
 
 
 class Breaker:
@@ -42,6 +47,8 @@ class Breaker:
         self._clock = clock
         self._facts = facts
         self._lock = threading.Lock()
+        self._budget = BUDGET_SECONDS
+        self._spent_at = 0.0
         self._paused_until = 0.0
 
     def call(self, action: Callable[[], object]) -> bool:
@@ -70,7 +77,7 @@ class Breaker:
     def _failed(self, error: Exception, started: float) -> None:
         with self._lock:
             now = self._clock()
-            self._paused_until = now + max(PAUSE_SECONDS, COST_FACTOR * (now - started))
+            self._paused_until = now + max(PAUSE_SECONDS, self._spend(started, now))
             is_news = not self.is_failing
             self.is_failing = True
         if is_news:
@@ -84,12 +91,17 @@ class Breaker:
     def _succeeded(self, started: float) -> None:
         with self._lock:
             now = self._clock()
-            spent = now - started
-            if spent > SLOW_SECONDS:
-                self._paused_until = now + COST_FACTOR * spent
-            elif self.is_failing:
-                self._paused_until = 0.0
+            pause = self._spend(started, now)
+            if pause or self.is_failing:
+                self._paused_until = now + pause
             is_news = self.is_failing
             self.is_failing = False
         if is_news:
             emit("hints.sending_recovered", **self._facts)
+
+    def _spend(self, started: float, now: float) -> float:
+        """Take a call's time from the budget; return the seconds until it is not overdrawn."""
+        grown = self._budget + SHARE * (now - self._spent_at)
+        self._budget = min(grown, BUDGET_SECONDS) - max(now - started - FREE_SECONDS, 0.0)
+        self._spent_at = now
+        return min(max(-self._budget / SHARE, 0.0), MAX_PAUSE_SECONDS)

@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from jobqueue.events import Event
-from jobqueue.hints.breaker import COST_FACTOR, PAUSE_SECONDS, SLOW_SECONDS, Breaker
+from jobqueue.hints.breaker import MAX_PAUSE_SECONDS, PAUSE_SECONDS, SHARE, Breaker
 
 
 class Server:
@@ -66,20 +66,40 @@ def test_others_are_refused_while_the_trial_runs(server: Server, breaker: Breake
     assert inner == [False]
 
 
-def test_a_slow_failure_costs_a_twentieth_of_the_time(server: Server, breaker: Breaker) -> None:
+def test_a_call_that_hung_long_is_followed_by_a_longer_pause(
+    server: Server, breaker: Breaker
+) -> None:
     server.error, server.seconds = TimeoutError(), 1.0
     breaker.call(server)
-    server.now += COST_FACTOR * 0.99
+    server.now += 2 * PAUSE_SECONDS
     breaker.call(server)
     assert server.calls == 1
 
 
-def test_a_server_that_answers_slowly_is_spared_too(server: Server, breaker: Breaker) -> None:
-    server.seconds = 2 * SLOW_SECONDS
+def test_no_pause_lasts_for_ever(server: Server, breaker: Breaker) -> None:
+    server.error, server.seconds = TimeoutError(), 3_600.0
+    breaker.call(server)
+    server.now += MAX_PAUSE_SECONDS
+    breaker.call(server)
+    assert server.calls == 2
+
+
+def test_a_hiccup_does_not_pause(server: Server, breaker: Breaker) -> None:
+    server.seconds = 0.1
     assert breaker.call(server)
-    assert not breaker.call(server)
-    server.now += COST_FACTOR * server.seconds
+    server.seconds = 0.0
     assert breaker.call(server)
+
+
+def test_a_server_that_is_always_slow_costs_a_twentieth_of_the_time(
+    server: Server, breaker: Breaker
+) -> None:
+    server.seconds = 0.1
+    began = server.now
+    while server.now < began + 1_000:
+        if not breaker.call(server):
+            server.now += 0.01
+    assert server.calls * server.seconds < 1.1 * SHARE * 1_000
 
 
 def test_recovery_lets_every_call_through_again(server: Server, breaker: Breaker) -> None:

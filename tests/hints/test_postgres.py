@@ -25,7 +25,7 @@ WIDE = "ü" * 128
 
 
 @pytest.fixture(autouse=True)
-def notifications(use: Use) -> None:
+def notifications(no_loss: None, use: Use) -> None:
     use(hints="postgres")
 
 

@@ -16,7 +16,7 @@ WIDE = "ü" * 128
 
 
 @pytest.fixture(autouse=True)
-def redis(use: Use, redis_url: str) -> Iterator[Redis]:
+def redis(no_loss: None, use: Use, redis_url: str) -> Iterator[Redis]:
     use(hints="redis", redis_url=redis_url)
     with Redis.from_url(redis_url) as client:
         client.flushall()

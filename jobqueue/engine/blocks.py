@@ -23,7 +23,11 @@ from jobqueue.storage import storage_for
 
 @contextmanager
 def guarded_block(run: RunState) -> Iterator[None]:
-    """Open the block; see the module docstring. Raise LeaseLost, StepError when nested."""
+    """Open the block; see the module docstring.
+
+    Raise LeaseLost, or StepError when nested or in a process that the job forked.
+    """
+    run.environment.refuse_copy()
     if run.committed:
         raise StepError("The job has been committed; nothing can be added to it.")
     if run.in_block:

@@ -13,6 +13,7 @@ from uuid import UUID
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from jobqueue.conf import Options
+from jobqueue.exceptions import StepError
 from jobqueue.storage import Storage, storage_for
 from jobqueue.storage.connections import discard, open_connection
 
@@ -86,6 +87,14 @@ class Environment:
         """End this process at once if it is a copy that a job forked: it may finish nothing."""
         if os.getpid() != self.pid:
             os._exit(FORKED_COPY)
+
+    def refuse_copy(self) -> None:
+        """Raise StepError in a copy of this process that a job forked: it may write nothing."""
+        if os.getpid() != self.pid:
+            raise StepError(
+                "A process that a job forked cannot write for the job: return what it found, and "
+                "call context.atomic(), commit() and step() in the job's own process."
+            )
 
     def close(self) -> None:
         """Close the side connection."""

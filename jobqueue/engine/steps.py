@@ -31,6 +31,7 @@ def run_step(
     atomic: bool,
 ) -> Any:
     """Return the recorded result of step `name`; run `function` and record it if there is none."""
+    run.environment.refuse_copy()
     _check(run, name, atomic)
     with run.environment.side_storage() as storage:
         recorded = storage.find_step(run.claim.id, name)

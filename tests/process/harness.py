@@ -1,0 +1,253 @@
+"""Real processes on a real database: started, watched through their logs, and always ended.
+
+A `Site` is one test's world: a database, a folder, and the programs that it started. Each program
+is a session of its own and logs JSON lines to a file that its children share. At the end every
+process that inherited the site's token is killed, wherever it ended up: frozen, orphaned, or
+forked by a job.
+"""
+
+import json
+import os
+import secrets
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import psutil
+from django.db import connection
+
+from jobqueue.engine.audit import audit, duplicate_effects
+from jobqueue.ids import lock_key, session_name
+from jobqueue.models import Attempt, Job, Worker
+from jobqueue.states import FINISHED, State
+from jobqueue.storage import storage_for
+from tests.app.models import Effect
+from tests.process.folder import Folder
+from tests.process.storage import FAULTY
+from tests.process.waiting import wait_until
+
+CHECKOUT = Path(__file__).parent.parent.parent
+TOKEN = "TEST_PROCESS_TOKEN"
+
+
+class Program:
+    """One command that a test started, and the worker processes that it started in turn."""
+
+    def __init__(self, argv: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
+        self.log = log
+        with log.open("ab") as output:
+            self.process = subprocess.Popen(
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                cwd=CHECKOUT,
+                start_new_session=True,
+            )
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def events(self, name: str, **facts: Any) -> list[dict[str, Any]]:
+        """Return the events of one name that have these facts, oldest first."""
+        wanted = {"event": name, **facts}
+        return [line for line in self._lines() if wanted.items() <= line.items()]
+
+    def wait_for(self, name: str, count: int = 1, **facts: Any) -> dict[str, Any]:
+        """Wait until an event has happened `count` times; return the last of them."""
+
+        def seen() -> list[dict[str, Any]]:
+            events = self.events(name, **facts)
+            return events if len(events) >= count else []
+
+        return wait_until(seen, f"{count} × {name} {facts} in {self.log.name}")[-1]
+
+    def workers(self, count: int = 1) -> list[int]:
+        """Return the pids of the living worker processes, once there are `count` of them."""
+
+        def living() -> list[int]:
+            pids = [event["pid"] for event in self.events("process.started")]
+            return [pid for pid in pids if is_running(pid)]
+
+        return wait_until(lambda: p if len(p := living()) >= count else [], "worker processes")
+
+    def send(self, number: int) -> None:
+        """Send the program itself a signal."""
+        self.process.send_signal(number)
+
+    def wait(self) -> int:
+        """Wait for the program's own end; return its exit code."""
+        wait_until(lambda: self.process.poll() is not None, f"{self.log.name} to end")
+        return self.process.returncode
+
+    def stop(self) -> int:
+        """Ask the program to stop; return its exit code."""
+        self.send(signal.SIGTERM)
+        return self.wait()
+
+    def kill(self) -> None:
+        """SIGKILL the program alone: its worker processes live on."""
+        self.process.kill()
+        self.process.wait()
+
+    def kill_all(self) -> None:
+        """SIGKILL the program and its worker processes, as near to at once as can be."""
+        pids = [self.pid, *self.workers()]
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        self.process.wait()
+
+    def text(self) -> str:
+        """Return everything that was logged."""
+        return self.log.read_text(errors="replace")
+
+    def _lines(self) -> list[dict[str, Any]]:
+        lines = self.text().splitlines(keepends=True)
+        return [json.loads(line) for line in lines if line.startswith("{") and line.endswith("\n")]
+
+
+class Site:
+    """One test's database, folder and programs."""
+
+    def __init__(self, url: str, path: Path) -> None:
+        self.url = url
+        self.path = path
+        self.folder = Folder(path)
+        self.programs: list[Program] = []
+        self._token = secrets.token_hex(8)
+
+    # --- processes --------------------------------------------------------------------------------
+
+    def runworker(self, *arguments: str, **changes: Any) -> Program:
+        """Start `runworker`; see `start`."""
+        return self.start("runworker", *arguments, **changes)
+
+    def start(
+        self,
+        command: str,
+        *arguments: str,
+        url: str | None = None,
+        environment: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> Program:
+        """Start a management command on this site; `options` are engine options in upper case.
+
+        url: another way to the same database. environment: more variables.
+        """
+        manage = [sys.executable, str(CHECKOUT / "manage.py"), command]
+        program = Program(
+            [*manage, "--log-format", "json", *arguments],
+            self.environment(url or self.url, options) | dict(environment or {}),
+            self.path / f"{command}-{len(self.programs)}.log",
+        )
+        self.programs.append(program)
+        return program
+
+    def environment(self, url: str, options: Mapping[str, Any]) -> dict[str, str]:
+        """Return the variables of a process of this site."""
+        inherited = {key: value for key, value in os.environ.items() if key != "REDIS_URL"}
+        faulty = {"STORAGE": FAULTY[connection.vendor]}
+        return inherited | {
+            "DJANGO_SETTINGS_MODULE": "tests.process.settings",
+            "TEST_DATABASE_URL": url,
+            "TEST_OPTIONS": json.dumps(faulty | dict(options)),
+            "TEST_FOLDER": str(self.path),
+            TOKEN: self._token,
+        }
+
+    def end(self) -> None:
+        """Kill every process of this site, frozen ones too, until none is left."""
+        wait_until(lambda: not self._killed(), "every process to end")
+        for program in self.programs:
+            program.process.wait()
+
+    def report(self) -> str:
+        """Return all logs, for a test that has failed."""
+        return "\n".join(f"--- {program.log.name}\n{program.text()}" for program in self.programs)
+
+    def _killed(self) -> list[psutil.Process]:
+        found = [process for process in psutil.process_iter() if self._is_ours(process)]
+        for process in found:
+            process.kill()
+        psutil.wait_procs(found, timeout=1)
+        return found
+
+    def _is_ours(self, process: psutil.Process) -> bool:
+        try:
+            ours = process.environ().get(TOKEN) == self._token
+            return ours and process.status() != psutil.STATUS_ZOMBIE
+        except (psutil.Error, OSError):
+            return False  # gone meanwhile, or somebody else's
+
+    # --- what is true in the end ------------------------------------------------------------------
+
+    def wait_for_note(self, what: str, count: int = 1, **facts: Any) -> dict[str, Any]:
+        """Wait until jobs have left `count` notes of one kind; return the last of them."""
+
+        def seen() -> list[dict[str, Any]]:
+            notes = self.folder.notes(what, **facts)
+            return notes if len(notes) >= count else []
+
+        return wait_until(seen, f"{count} notes {what} {facts}")[-1]
+
+    def wait_until_seen(self, worker: Worker) -> None:
+        """Wait until a reaper has seen the worker's life lock; on SQLite it need not have."""
+        key = lock_key(worker.pk)
+        if connection.vendor == "postgresql":
+            wait_until(
+                lambda: any(key in look["locks"] for look in self.folder.notes("look")),
+                "a reaper to see the life lock",
+            )
+
+    def wait_until_done(self) -> None:
+        """Wait until every job has ended."""
+        wait_until(lambda: not states() - FINISHED, "every job to end")
+
+    def assert_exactly_once(self) -> None:
+        """Every job that succeeded left one effect, no other any, and the audit is empty."""
+        succeeded = {str(job.pk) for job in Job.objects.filter(state=State.SUCCEEDED)}
+        assert sorted(Effect.objects.values_list("job_id", flat=True)) == sorted(succeeded)
+        assert_sound()
+
+
+def states() -> set[str]:
+    """Return the states that jobs are in."""
+    return set(Job.objects.values_list("state", flat=True))
+
+
+def assert_sound() -> None:
+    """Nothing in the tables breaks a promise."""
+    assert audit(storage_for(connection)) == []
+    assert duplicate_effects(Effect, "job_id") == []
+
+
+def outcomes(job_id: object) -> list[str]:
+    """Return how the attempts of a job ended, in their order."""
+    return list(
+        Attempt.objects.filter(job_id=job_id).order_by("number").values_list("outcome", flat=True)
+    )
+
+
+def sessions(worker: Worker) -> int:
+    """Return how many sessions of a worker the server has (PostgreSQL)."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE application_name = %s",
+            [session_name(worker.pk)],
+        )
+        return cursor.fetchone()[0]
+
+
+def is_running(pid: int) -> bool:
+    """Return whether a process exists and has not ended."""
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

@@ -1,0 +1,31 @@
+"""Settings of the processes that tests/process starts: those of the tests, with tasks of their own.
+
+| variable | meaning |
+| --- | --- |
+| TEST_OPTIONS | JSON: engine options, over the ones below |
+| TEST_APPS | installed apps more, separated by commas |
+| TEST_DATABASE | JSON: keys of the default database more, such as CONN_MAX_AGE and OPTIONS |
+| TEST_FOLDER | where notes, gates and faults are files (`tests.process.folder`) |
+"""
+
+import json
+import os
+
+from tests.settings import *  # noqa: F403 - settings build on settings
+from tests.settings import DATABASES, INSTALLED_APPS, TASKS
+
+INSTALLED_APPS = [*INSTALLED_APPS, *filter(None, os.environ.get("TEST_APPS", "").split(","))]
+
+TASKS["default"]["OPTIONS"] = {
+    "IMPORTS": ["tests.process.tasks"],
+    # A lease that a busy machine keeps; tests that wait for one to run out shorten it.
+    "LEASE_SECONDS": 15,
+    "HEARTBEAT_SECONDS": 0.5,
+    "POLL_SECONDS": 0.2,
+    "RETRY": {"base": 0.1, "factor": 1, "jitter": 0},
+    **json.loads(os.environ.get("TEST_OPTIONS", "{}")),
+}
+
+_database = json.loads(os.environ.get("TEST_DATABASE", "{}"))
+_options = DATABASES["default"].get("OPTIONS", {}) | _database.pop("OPTIONS", {})
+DATABASES["default"] |= _database | {"OPTIONS": _options}

@@ -1,0 +1,131 @@
+"""Tasks of tests/process: each leaves a note when it starts, and effects that can be counted."""
+
+import os
+import signal
+
+from jobqueue import task
+from tests.app.models import Effect
+from tests.process.folder import folder
+
+
+def leave_effect(context, label=""):
+    Effect.objects.create(job_id=str(context.job_id), label=label)
+
+
+def note(context, what="start"):
+    folder().note(what, job=str(context.job_id), fence=context.fence)
+
+
+@task(takes_context=True)
+def write(context):
+    """Write one effect."""
+    note(context)
+    leave_effect(context)
+
+
+@task(takes_context=True)
+def write_and_wait(context, gate):
+    """Write, then wait at a gate with the transaction open."""
+    note(context)
+    leave_effect(context)
+    note(context, "written")
+    folder().wait_at(gate)
+
+
+@task(takes_context=True)
+def wait_and_write(context, gate):
+    """Wait at a gate without having used the database, then write."""
+    note(context)
+    folder().wait_at(gate)
+    leave_effect(context)
+
+
+@task(takes_context=True, atomic=False)
+def wait_and_commit(context, gate):
+    """Wait without a transaction, then write and finish in one."""
+    note(context)
+    folder().wait_at(gate)
+    with context.atomic():
+        leave_effect(context)
+        context.commit("committed")
+
+
+@task(takes_context=True)
+async def wait_in_coroutine(context, gate):
+    """Wait in a coroutine; the only effect is the note at its end."""
+    import asyncio
+
+    note(context)
+    while not folder().is_open(gate):
+        await asyncio.sleep(0.02)
+    note(context, "end")
+
+
+@task(takes_context=True)
+def nothing(context):
+    """Touch no database."""
+    note(context)
+
+
+@task(takes_context=True)
+def kill_own_process(context):
+    """A poison job: no worker survives it."""
+    note(context)
+    leave_effect(context)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@task(takes_context=True)
+def fork_and_wait(context, gate):
+    """Leave a copy of the process behind that outlives it, then wait."""
+    note(context)
+    leave_effect(context)
+    if os.fork() == 0:
+        note(context, "copy")
+        folder().wait_at("copy")
+        os._exit(0)
+    folder().wait_at(gate)
+
+
+@task(takes_context=True)
+def return_twice(context):
+    """Return from the function in a forked copy first, then in the process itself."""
+    return _return_twice(context)
+
+
+@task(takes_context=True, atomic=False)
+def return_twice_plain(context):
+    return _return_twice(context)
+
+
+@task(takes_context=True)
+async def return_twice_async(context):
+    note(context)
+    return _exit_code_of_copy()
+
+
+@task(takes_context=True, atomic=False)
+def commit_twice(context):
+    """Commit in a forked copy first, then in the process itself."""
+    note(context)
+    code = _exit_code_of_copy()
+    with context.atomic():
+        leave_effect(context)
+        context.commit(code)
+
+
+def _return_twice(context):
+    note(context)
+    code = _exit_code_of_copy()
+    if code is not None:
+        leave_effect(context)
+    return code
+
+
+def _exit_code_of_copy():
+    """Return None in a forked copy of this process, and its exit code in the process itself."""
+    copy = os.fork()
+    if copy == 0:
+        return None
+    _, status = os.waitpid(copy, 0)
+    return os.waitstatus_to_exitcode(status)

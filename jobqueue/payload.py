@@ -27,6 +27,9 @@ MAX_INTEGER_DIGITS = 4_300
 TRACEBACK_FRAMES = 100
 """Innermost frames kept of a traceback: a runaway recursion has tens of thousands."""
 
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+"""Made once: `json.dumps` with options makes an encoder for every call."""
+
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -71,7 +74,7 @@ def round_trip(value: Any, max_bytes: int) -> Any:
 
 
 def _dump(document: Any, max_bytes: int, what: str) -> str:
-    text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = _encode(document)
     size = len(text) if text.isascii() else len(text.encode())
     if size > max_bytes:
         raise PayloadTooLarge(

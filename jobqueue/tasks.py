@@ -255,6 +255,12 @@ class JobTask[**P, R](_FrameworkTask[P, R]):
             raise ValueError(f"Expected {path!r} to point to a Task instance.") from error
         return cls._unchecked(kwargs | {"func": function})
 
+    def __copy__(self) -> Self:
+        return self  # immutable
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
     def __reduce__(self) -> tuple[Any, ...]:
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         return self.__class__._reconstruct, (values | {"func": self.module_path},)

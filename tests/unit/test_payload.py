@@ -1,4 +1,4 @@
-"""Arguments, results and errors as text: the rules of `normalize_json` and JSON, and their limits."""
+"""Arguments, results and errors as text: the rules of `normalize_json` and JSON, and limits."""
 
 import enum
 import json

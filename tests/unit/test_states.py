@@ -19,7 +19,7 @@ from jobqueue.states import (
 def test_every_state_is_waiting_running_or_finished_and_only_one_of_them():
     assert set(State) == LIVE | FINISHED
     assert not LIVE & FINISHED
-    assert LIVE - WAITING == {State.RUNNING}
+    assert {State.RUNNING} == LIVE - WAITING
 
 
 def test_every_state_can_be_reached_and_every_live_one_can_be_left():
@@ -53,7 +53,7 @@ def test_a_job_that_ended_without_success_can_be_requeued(state):
 
 
 def test_lost_workers_snoozes_and_cancels_use_up_no_attempt():
-    assert CHARGED == {Outcome.FAILED, Outcome.TIMED_OUT}
+    assert {Outcome.FAILED, Outcome.TIMED_OUT} == CHARGED
 
 
 def test_the_constraints_of_the_tables_name_the_same_states_and_outcomes():

@@ -26,7 +26,7 @@ from project.demo.waiting import wait_until
 from project.shop.checkpoints import Checkpoint, take_reports
 from project.shop.models import StockMovement
 
-TAKEOVER_SECONDS = 30.0
+TAKEOVER_SECONDS = 60.0
 """The longest that a worker stays frozen."""
 OUTCOME_SECONDS = 15.0
 """The longest wait for the thawed worker to be refused, or to do its damage."""

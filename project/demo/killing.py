@@ -16,6 +16,9 @@ from jobqueue.models import Job, Worker
 from project.demo.facts import Kill
 from project.demo.fleet import Fleet
 
+LOOK_SECONDS = 0.25
+"""Between two looks for workers."""
+
 
 @dataclass(slots=True)
 class Spared:
@@ -39,16 +42,27 @@ class Spared:
 
 
 class Killer:
-    """Kill a child of one of `supervisors` (names in the fleet), then a supervisor, and so on."""
+    """Kill a child of one of `supervisors` (names in the fleet), then a supervisor, and so on.
+
+    One kill every `every` seconds, later where fewer than `least_workers` workers are up.
+    """
 
     def __init__(
-        self, fleet: Fleet, supervisors: Sequence[str], spared: Spared, *, every: float, seed: int
+        self,
+        fleet: Fleet,
+        supervisors: Sequence[str],
+        spared: Spared,
+        *,
+        every: float,
+        least_workers: int,
+        seed: int,
     ) -> None:
         self.kills: list[Kill] = []
         self._fleet = fleet
         self._supervisors = supervisors
         self._spared = spared
         self._every = every
+        self._least_workers = least_workers
         self._random = random.Random(seed)
         self._wants_child = True
         self._turn = 0
@@ -57,8 +71,8 @@ class Killer:
         """Kill every `every` seconds until `stop` is set; never if that is 0."""
         due = time.monotonic()
         while self._every:
-            due += self._every
-            if stop.wait(max(0.0, due - time.monotonic())):
+            due = max(due + self._every, time.monotonic())
+            if stop.wait(due - time.monotonic()) or not self._wait_for_workers(stop):
                 break
             self.run_once()
 
@@ -69,6 +83,13 @@ class Killer:
             self.kills.append(kill)
         self._wants_child = not self._wants_child
         return kill
+
+    def _wait_for_workers(self, stop: threading.Event) -> bool:
+        """Wait until enough workers are up; return False if `stop` is set before."""
+        while len(busiest_first(self._children())) < self._least_workers:
+            if stop.wait(LOOK_SECONDS):
+                return False
+        return True
 
     def _kill_child(self) -> Kill | None:
         candidates = [pid for pid in busiest_first(self._children()) if pid not in self._spared]

@@ -9,7 +9,7 @@ from project.demo.crew import manage
 
 EFFECTS = ("shop.StockMovement.job_id", "shop.Charge.job_id")
 """Fields of the demo's tables that say which job wrote a row."""
-AUDIT_SECONDS = 60.0
+AUDIT_SECONDS = 30.0
 
 
 def library_audit() -> list[Violation]:

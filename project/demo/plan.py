@@ -9,10 +9,10 @@ SUPERVISORS = 3
 """Three, so that two are left while one is killed and started again."""
 PROCESSES = 2
 THREADS = 4
-LEASE_SECONDS = 5.0
+LEASE_SECONDS = 8.0
 """Short, so that a frozen worker is declared dead while people watch; longer than a busy machine
 with two cores keeps a healthy one waiting."""
-HEARTBEAT_SECONDS = 1.0
+HEARTBEAT_SECONDS = 1.5
 POLL_SECONDS = 0.5
 GRACE_SECONDS = 5.0
 SUSPICIONS = 50
@@ -33,17 +33,20 @@ CHECKPOINT_SECONDS = 1.5
 """Time for the freezer to see the report and stop the process inside."""
 READY_SECONDS = 90.0
 """The longest wait for servers and workers to come up."""
-FREEZE_SECONDS = 60.0
+FREEZE_SECONDS = 75.0
 """The longest wait for frozen workers to be declared dead, replaced and thawed."""
 DRAIN_SECONDS = 120.0
 """The longest wait for the last jobs once no more orders and kills come."""
 MIN_KILLS = 10
 """Fewer prove little; the killer goes on past the load until there are so many."""
-KILL_SECONDS = 20.0
+LEAST_WORKERS = 3
+"""The killer waits until so many are up: where processes start slowly it would otherwise keep
+every worker from ever running a job, and interrupt none."""
+KILL_SECONDS = 60.0
 """The longest wait for the kills still missing when the load has ended."""
 LATE_LOAD_SECONDS = 40.0
 """How far the load may fall behind before it is cut short."""
-TOTAL_SECONDS = 255.0
+TOTAL_SECONDS = 220.0
 """The longest run before its audit, whatever the single waits would allow."""
 UNGUARDED_STORAGE = "project.demo.unguarded.UnguardedStorage"
 

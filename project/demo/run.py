@@ -50,7 +50,12 @@ class Run:
             marked=plan.marked,
         )
         self._killer = Killer(
-            fleet, crew.SUPERVISORS, spared, every=options.kill_every, seed=options.seed
+            fleet,
+            crew.SUPERVISORS,
+            spared,
+            every=options.kill_every,
+            least_workers=figures.LEAST_WORKERS,
+            seed=options.seed,
         )
         self._freezer = Freezer(
             fleet,

@@ -1,7 +1,8 @@
 -- Running jobs well past their deadline. Caller: Storage.overdue (the reaper).
--- Index: jobqueue_job_running (the running set is small).
+-- Index: jobqueue_job_running (the running set is small): the plus keeps SQLite from walking the
+-- primary key instead, all history along.
 SELECT id, fence, worker, task, queue, backend, attempts, failures, max_attempts, suspicions,
        on_crash, alone
 FROM jobqueue_job
 WHERE state = 'running' AND deadline < %(before)s
-ORDER BY id LIMIT 1000
+ORDER BY +id LIMIT 1000

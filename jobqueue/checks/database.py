@@ -6,6 +6,7 @@ OPTIONS of DATABASES or an init_command set counts too.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
@@ -62,7 +63,8 @@ def _postgres(
 ) -> Iterator[CheckMessage]:
     name = options.database
     version = found.get("server_version", "")
-    if int(version.split(".", 1)[0].split()[0]) < OLDEST_POSTGRES:
+    number = re.match(r"\d+", version)  # "18.4 (Debian 18.4-1)", "19beta1"
+    if number and int(number.group()) < OLDEST_POSTGRES:
         yield Error(
             f"Database {name!r} is PostgreSQL {version}; jobs need {OLDEST_POSTGRES} or newer.",
             hint="Upgrade the server.",

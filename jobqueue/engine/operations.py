@@ -28,7 +28,7 @@ from jobqueue.engine.proof import is_serialization_failure
 from jobqueue.exceptions import InvalidArgument, RowLocked
 from jobqueue.models import Action
 from jobqueue.storage import Storage, storage_for
-from jobqueue.storage.busy import is_busy
+from jobqueue.storage.busy import is_busy, is_foreign
 
 MAX_ROWS = 1_000
 """Jobs changed in one transaction: short enough that no worker waits, small enough to undo."""
@@ -112,7 +112,7 @@ class Desk:
 
         Raise RowLocked if a lock could not be had in all the tries.
         """
-        if connections[self.database].in_atomic_block:
+        if is_foreign(connections[self.database]):
             with transaction.atomic(using=self.database):
                 return run(self.storage())
         for last in (False,) * (LOCK_TRIES - 1) + (True,):

@@ -38,7 +38,8 @@ class Requeue(Subcommand):
     def run(self, shell: Shell, options: Mapping[str, Any]) -> None:
         chosen = chosen_filter(options, STATES)
         if options["dry_run"]:
-            shell.write(f"{_count(shell, options, chosen):,} jobs would be requeued.")
+            count = _count(shell, options, chosen)
+            shell.write(f"{count:,} job{'s' * (count != 1)} would be requeued.")
         elif chosen is None:
             shell.report(control.requeue(options["ids"], shell.actor, backend=shell.backend))
         else:

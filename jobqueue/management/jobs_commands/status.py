@@ -46,16 +46,16 @@ class Status(Subcommand):
 
     def run(self, shell: Shell, options: Mapping[str, Any]) -> None:
         if options["watch"]:
-            watch(lambda: _look(shell, options, clear=shell.is_terminal), options["watch"])
+            watch(
+                lambda: _look(shell, options, clear=shell.is_terminal), options["watch"], time.sleep
+            )
             return
         wrong = _look(shell, options)
         if wrong:
             raise CommandError(" ".join(wrong))
 
 
-def watch(
-    look: Callable[[], object], seconds: float, sleep: Callable[[float], object] = time.sleep
-) -> None:
+def watch(look: Callable[[], object], seconds: float, sleep: Callable[[float], object]) -> None:
     """Call `look` every `seconds` until interrupted."""
     try:
         while True:

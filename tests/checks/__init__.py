@@ -1,0 +1,1 @@
+"""System checks: each fault is shown to the check that must name it."""

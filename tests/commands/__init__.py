@@ -1,0 +1,1 @@
+"""``manage.py jobs``, as somebody with only a shell uses it."""

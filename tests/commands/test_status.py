@@ -1,0 +1,131 @@
+"""``jobs status`` for people, for programs, and as a probe."""
+
+from datetime import timedelta
+from io import StringIO
+
+import pytest
+from django.db.models.functions import Now
+
+from jobqueue import control
+from jobqueue.management.jobs_commands.status import watch
+from jobqueue.models import Job
+from tests.storage.making import buried, insert, register
+
+
+class Terminal(StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def due_ago(job_ids, seconds: float) -> None:
+    Job.objects.filter(id__in=job_ids).update(run_at=Now() - timedelta(seconds=seconds))
+
+
+def test_page_names_queues_workers_and_states(storage, jobs):
+    dead_worker = register(storage, name="crashed")
+    storage.mark_dead(dead_worker, "exit code -9")
+    register(storage, name="steady")
+    buried(storage)
+    insert(storage, 2, queue="mail")
+
+    out = jobs("status").out
+
+    for text in ("mail", "steady", "alive", "crashed", "dead: exit code -9", "OK"):
+        assert text in out
+
+
+def test_json_has_stable_names(storage, jobs):
+    insert(storage, 2)
+    answer = jobs("status", "--json").json
+    assert answer["counts"]["ready"] == 2
+    assert answer["backlog"] == 2
+    assert {"queues", "workers", "dead_workers", "oldest_ready", "oldest_unpromoted"} <= set(answer)
+    assert {"oldest_unreaped", "unknown_tasks", "hints", "horizon", "problems"} <= set(answer)
+
+
+def test_probe_passes_within_its_bounds(storage, jobs):
+    due_ago(insert(storage), 30)
+    assert jobs("status", "--max-age", "1m", "--max-backlog", 1).code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [(["--max-age", "10"], "waited 30 s"), (["--max-backlog", "0"], "1 jobs are ready")],
+)
+def test_probe_fails_with_the_reason(storage, jobs, words, says):
+    due_ago(insert(storage), 30)
+    ran = jobs("status", *words)
+    assert ran.code == 1
+    assert says in str(ran.error)
+    assert "WRONG" in ran.out
+
+
+def test_due_jobs_that_nobody_promotes_fail_it_without_bounds(storage, jobs):
+    due_ago(insert(storage, delay=60.0), 45)
+    ran = jobs("status", "--json")
+    assert ran.code == 1
+    assert len(ran.json["problems"]) == 1
+
+
+def test_colors_are_for_terminals(storage, jobs, monkeypatch):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.delenv("DJANGO_COLORS", raising=False)
+    assert "\x1b[" not in jobs("status").out
+    assert "\x1b[" in jobs("status", "--force-color").out
+
+
+def test_no_color_is_obeyed_on_a_terminal(storage, jobs, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[" not in jobs("status", out=Terminal()).out
+
+
+def test_json_on_a_terminal_is_indented(jobs):
+    assert jobs("status", "--json", out=Terminal()).out.count("\n") > 10
+
+
+def test_watch_looks_again_until_interrupted():
+    looks, pauses = [], []
+
+    def sleep(seconds):
+        pauses.append(seconds)
+        if len(pauses) == 3:
+            raise KeyboardInterrupt
+
+    watch(lambda: looks.append(1), 2.0, sleep)
+    assert len(looks) == 3
+    assert pauses == [2.0, 2.0, 2.0]
+
+
+def test_watched_page_fails_for_nothing_and_clears_a_terminal(storage, jobs, monkeypatch):
+    due_ago(insert(storage), 30)
+    monkeypatch.setattr(
+        "jobqueue.management.jobs_commands.status.time.sleep", interrupted, raising=True
+    )
+    monkeypatch.setenv("NO_COLOR", "1")
+    ran = jobs("status", "--watch", "1", "--max-age", "1", out=Terminal())
+    assert ran.code == 0
+    assert ran.out.startswith("\x1b[H\x1b[2J")
+
+
+def interrupted(seconds):
+    raise KeyboardInterrupt
+
+
+def test_paused_queue_says_who_and_why(storage, jobs):
+    control.pause("mail", control.Actor("kim", "page"), "printer on fire")
+    out = jobs("status").out
+    assert "paused by kim" in out
+    assert "printer on fire" in out
+
+
+def test_unknown_tasks_are_listed(storage, jobs):
+    insert(storage)
+    storage.park_unknown(["other.task"], 10)
+    out = jobs("status").out
+    assert "task no live worker has" in out
+    assert "app.task" in out
+
+
+@pytest.mark.parametrize("words", [["--max-age", "soon"], ["--max-backlog", "-1"]])
+def test_bad_bound_is_refused(jobs, words):
+    assert jobs("status", *words).code != 0

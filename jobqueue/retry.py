@@ -59,6 +59,6 @@ def delay_seconds(
         delay = float(policy(number, exception))
         if delay != delay:  # NaN
             raise ValueError("not a number")
-    except Exception:
+    except BaseException:  # also SystemExit, which would end the slot's thread
         delay = Backoff()(number)
     return min(max(delay, 0.0), MAX_DELAY_SECONDS)

@@ -267,8 +267,8 @@ def _after_lease_lost(run: Run, rerun: int) -> Ended:
 
 
 _LEFT_OPEN = (
-    "The task entered transaction.atomic() by hand and did not leave it; use it as a decorator "
-    "or with a `with` statement. Its writes were rolled back."
+    "The task left a transaction open that it had begun by hand; use transaction.atomic() as a "
+    "decorator or with a `with` statement. Its writes were rolled back."
 )
 
 

@@ -1,7 +1,6 @@
 """Fixtures of the engine's tests: a bench is a worker whose jobs run in the test's own thread."""
 
 import copy
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,33 +12,32 @@ from django.db import connection, connections
 
 from jobqueue.conf import options_for
 from jobqueue.engine.environment import Environment
-from jobqueue.storage import life_file, storage_for
+from jobqueue.storage import storage_for
 from jobqueue.storage.connections import open_connection, prepare_process
 from tests.conftest import url_in_use
 from tests.engine import faults
 from tests.engine.bench import Bench
 from tests.engine.tasks import bodies
+from tests.storage.conftest import _django_db_helper
 from tests.storage.making import register
+
+__all__ = ["_django_db_helper"]
 
 HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what lies here: transactions really commit, and the flush leaves out post_migrate."""
-    mark = pytest.mark.django_db(transaction=True, available_apps=["jobqueue", "tests.app"])
+    """Mark what lies here as using the database, with transactions that really commit."""
     for item in items:
         if HERE in item.path.parents:
-            item.add_marker(mark)
+            item.add_marker(pytest.mark.django_db(transaction=True))
 
 
 @pytest.fixture(autouse=True)
-def no_life_left_over() -> Iterator[None]:
-    """Let go of the life files that a test has held, and forget its bodies."""
+def no_body_left_over() -> Iterator[None]:
+    """Forget the bodies that a test has made."""
     yield
     bodies.clear()
-    for path, (_, descriptor) in list(life_file._held.items()):
-        os.close(descriptor)
-        del life_file._held[path]
 
 
 @pytest.fixture

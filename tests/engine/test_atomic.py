@@ -148,9 +148,7 @@ def test_a_block_left_open_by_a_job_that_raises_does_not_hide_its_error(bench: B
     assert bench.run(leave).effects == ["done"]
 
 
-@pytest.mark.django_db(
-    transaction=True, databases=["default", "other"], available_apps=["jobqueue", "tests.app"]
-)
+@pytest.mark.django_db(transaction=True, databases=["default", "other"])
 def test_a_block_left_open_on_another_alias_is_a_failure(bench: Bench):
     def body(context):
         leave(context)

@@ -2,7 +2,8 @@
 -- Caller: Storage.end_many (the worker's retry, bury, snooze, release; recovery's reap).
 -- Every row carries its whole guard by value, also for a reaper: a dead worker is never judged by
 -- a sub-select in the statement that changes the job (seen: a live worker robbed on re-check).
--- {skip_locked}: SKIP LOCKED for those who must not wait. Index: primary key.
+-- {skip_locked}: SKIP LOCKED for those who must not wait. Index: primary key; why no other: see
+-- finish_one.sql.
 WITH given AS MATERIALIZED (
     SELECT r.*, c.now
     FROM json_to_recordset(%(rows)s::json) AS r(
@@ -13,7 +14,7 @@ WITH given AS MATERIALIZED (
          (SELECT coalesce(%(now)s::timestamptz, statement_timestamp()) AS now) AS c
 ), locked AS MATERIALIZED (
     SELECT id, claimed_at FROM jobqueue_job
-    WHERE id = ANY(%(ids)s::uuid[]) AND state = 'running'
+    WHERE id = ANY(%(ids)s::uuid[]) AND state || '' = 'running'
     ORDER BY id FOR NO KEY UPDATE {skip_locked}
 ), guarded AS (
     UPDATE jobqueue_job AS j
@@ -33,7 +34,7 @@ WITH given AS MATERIALIZED (
         error_fingerprint = coalesce(g.error_fingerprint, j.error_fingerprint),
         reason = g.reason, version = j.version + 1
     FROM given g JOIN locked l ON l.id = g.id
-    WHERE j.id = g.id AND j.state = 'running' AND j.fence = g.fence AND j.worker = g.worker
+    WHERE j.id = g.id AND j.state || '' = 'running' AND j.fence = g.fence AND j.worker = g.worker
     RETURNING j.id, j.fence, j.attempts, j.task, j.queue, l.claimed_at
 ), history AS (
     INSERT INTO jobqueue_attempt (job_id, number, fence, worker, task, queue, outcome, charged,

@@ -1,13 +1,14 @@
 -- Finishes a batch of jobs that wrote nothing themselves. Caller: Storage.finish_many.
 -- Rows are locked in id order first (the array's order does not decide), then updated; what did
--- not match is reported, not raised: a batch carries no effects. Index: primary key.
+-- not match is reported, not raised: a batch carries no effects.
+-- Index: primary key; why no other: see finish_one.sql.
 WITH given AS MATERIALIZED (
     SELECT * FROM unnest(%(ids)s::uuid[], %(fences)s::bigint[], %(results)s::text[],
                          %(started)s::float8[], %(ended)s::float8[])
                   AS g(id, fence, result, started_ago, ended_ago)
 ), locked AS MATERIALIZED (
     SELECT id FROM jobqueue_job
-    WHERE id = ANY(%(ids)s::uuid[]) AND state = 'running' AND worker = %(worker)s::uuid
+    WHERE id = ANY(%(ids)s::uuid[]) AND state || '' = 'running' AND worker = %(worker)s::uuid
     ORDER BY id FOR NO KEY UPDATE
 ), guarded AS (
     UPDATE jobqueue_job AS j
@@ -17,7 +18,7 @@ WITH given AS MATERIALIZED (
         error_class = '', error_message = '', error_fingerprint = '', reason = '',
         version = j.version + 1
     FROM given g
-    WHERE j.id = ANY(ARRAY(SELECT id FROM locked)) AND g.id = j.id AND j.state = 'running'
+    WHERE j.id = ANY(ARRAY(SELECT id FROM locked)) AND g.id = j.id AND j.state || '' = 'running'
       AND j.fence = g.fence AND j.worker = %(worker)s::uuid
     RETURNING j.id, j.fence, j.attempts, j.task, j.queue, j.finished_at, g.started_ago
 ), history AS (

@@ -2,6 +2,8 @@
 -- The guard fails on the server: matching no row raises, so that a COMMIT already queued behind
 -- this statement can only roll back (seen: a pipelined COMMIT kept a zombie's effects).
 -- The idle time-out is local to the transaction: a process frozen before COMMIT loses its session.
+-- The state is compared in a way that no partial index answers: by the worker's own index this
+-- would read every run that it has ended while something holds the horizon.
 WITH guarded AS (
     UPDATE jobqueue_job AS j
     SET state = 'succeeded', worker = NULL, claimed_at = NULL, deadline = NULL,
@@ -9,7 +11,7 @@ WITH guarded AS (
         attempts = j.attempts + 1, suspicions = 0, alone = false,
         error_class = '', error_message = '', error_fingerprint = '', reason = '',
         version = j.version + 1
-    WHERE j.id = %(id)s::uuid AND j.state = 'running' AND j.fence = %(fence)s::bigint
+    WHERE j.id = %(id)s::uuid AND j.state || '' = 'running' AND j.fence = %(fence)s::bigint
       AND j.worker = %(worker)s::uuid
     RETURNING j.id, j.fence, j.attempts, j.task, j.queue, j.has_children
 ), history AS (

@@ -1,0 +1,255 @@
+"""Hot statements stay on their indexes, whatever history and backlog lie beside them.
+
+The statements are the storages' own, caught on their way to the database and explained.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.db import connection, transaction
+
+from jobqueue.exceptions import LeaseLost
+from jobqueue.ids import new_identity, new_job_id
+from jobqueue.storage import Storage
+from jobqueue.storage.postgres import PostgresStorage
+from jobqueue.storage.records import Claim, Success
+from jobqueue.storage.rows import LOWEST_RANK
+from jobqueue.storage.sqlite import SQLiteStorage
+from jobqueue.storage.sqlite_values import adapted
+from jobqueue.storage.statements import statement
+from tests.storage.making import claim, claimed, ending, insert, register, run_sql
+
+QUEUES = [f"queue{n}" for n in range(50)]
+TASKS = [f"app.task{n}" for n in range(50)]
+
+FILL = """
+INSERT INTO jobqueue_job (
+    id, backend, task, queue, priority, state, arguments, run_at, rank, enqueued_at, attempts,
+    failures, suspicions, alone, on_crash, timeout, fence, worker, claimed_at, deadline,
+    finished_at, error_class, error_message, error_fingerprint, reason, unique_until, pending,
+    has_children, schedule, created_by, version)
+SELECT lpad(to_hex(%(first)s + n), 32, '0')::uuid, 'default', 'app.task' || n %% 50,
+       'queue' || n %% %(queues)s, 0, %(state)s, '{}', now() + n * interval '1 second',
+       1700000000000000 + n * 1000, now(), %(ran)s, 0, 0, %(alone)s, 'retry', 60, %(ran)s,
+       CASE WHEN %(state)s = 'running' THEN md5((n %% 20)::text)::uuid END,
+       CASE WHEN %(state)s = 'running' THEN now() END,
+       CASE WHEN %(state)s = 'running' THEN now() + interval '1 hour' END,
+       CASE WHEN %(state)s IN ('succeeded', 'dead') THEN now() END,
+       '', '', '', CASE WHEN %(state)s = 'blocked' THEN 'unknown task' ELSE '' END, '', 0, false,
+       '', '', 1
+FROM generate_series(1, %(count)s) AS n
+"""
+ATTEMPTS = """
+INSERT INTO jobqueue_attempt (job_id, number, fence, worker, task, queue, outcome, charged,
+                              started_at, finished_at, error_class, error_message,
+                              error_fingerprint, traceback)
+SELECT id, 1, 1, id, task, queue, 'succeeded', false, now(), now(), '', '', '', ''
+FROM jobqueue_job WHERE state = 'succeeded' LIMIT 20000
+"""
+BACKLOG = (
+    {"state": "succeeded", "count": 60_000, "ran": 1},
+    {"state": "scheduled", "count": 40_000},
+    {"state": "ready", "count": 10_000},
+    {"state": "ready", "count": 20, "alone": True},
+    {"state": "blocked", "count": 500},
+    {"state": "running", "count": 200, "ran": 1},
+    {"state": "dead", "count": 200, "ran": 1},
+)
+
+Calls = dict[str, tuple[str | None, Callable[[Storage], object]]]
+"""By name: the index that must be read (None: any, no table as a whole), and the call."""
+
+
+def calls() -> Calls:
+    """Return what is hot, with arguments that name nothing that exists."""
+    worker, job_id = new_identity(), new_job_id()
+    floors = [LOWEST_RANK] * len(QUEUES)
+    some = [new_job_id() for _ in range(200)]
+    held = claim_of(worker)
+    successes = [Success(each, 1, "null", 1.0, 0.0) for each in some]
+    primary = "jobqueue_job_pkey"
+    return {
+        "claim": ("jobqueue_job_ready", lambda s: s.claim_many(worker, QUEUES, TASKS, 200)),
+        "claim one queue": (
+            "jobqueue_job_ready",
+            lambda s: s.claim_many(worker, QUEUES[:1], TASKS[:1], 1),
+        ),
+        "claim alone": ("jobqueue_job_alone", lambda s: s.claim_alone(worker, QUEUES, TASKS)),
+        "alone waiting": ("jobqueue_job_alone", lambda s: s.alone_waiting(QUEUES)),
+        "window": ("jobqueue_job_ready", lambda s: s.read_windows(QUEUES, floors, TASKS)),
+        "live queues": ("jobqueue_job_ready", lambda s: s.live_queues()),
+        "finish": (primary, lambda s: s.finish_one(held, "null", 1.0)),
+        "finish many": (primary, lambda s: s.finish_many(worker, successes)),
+        "end": (primary, lambda s: s.end_many([ending(held, "ready")])),
+        "end many": (
+            primary,
+            lambda s: s.end_many([ending(held._replace(id=each), "ready") for each in some]),
+        ),
+        "hold": (primary, lambda s: s.hold(held, 5.0)),
+        "step": (primary, lambda s: s.record_step(held, "charge", "1")),
+        "find step": ("jobqueue_step_job_name", lambda s: s.find_step(job_id, "charge")),
+        "running of": ("jobqueue_job_running", lambda s: s.running_of([worker])),
+        "orphans": ("jobqueue_job_running", lambda s: s.orphan_workers()),
+        "overdue": ("jobqueue_job_running", lambda s: s.overdue(5.0)),
+        "promote": ("jobqueue_job_due", lambda s: s.promote(1_000)),
+        "park": ("jobqueue_job_ready", lambda s: s.park_unknown(TASKS[:49], 1_000)),
+        "admit": ("jobqueue_job_blocked", lambda s: s.admit_known(TASKS, 1_000)),
+        "requeue": (primary, lambda s: s.requeue_many(some, 60.0)),
+        "cancel": (primary, lambda s: s.cancel_waiting(some, "")),
+        "discard": (None, lambda s: s.discard_dead(some, "")),
+        "force cancel": (primary, lambda s: s.force_cancel(job_id, 1, "")),
+    }
+
+
+def claim_of(worker: UUID) -> Claim:
+    now = datetime.now(UTC)
+    return Claim(
+        new_job_id(), 1, worker, TASKS[0], QUEUES[0], "default", "{}", 0, 0, 0, 5, 0, 60.0,
+        "retry", False, now, 0,
+    )  # fmt: skip
+
+
+class CaughtError(Exception):
+    """Carries a statement instead of running it."""
+
+
+# --- PostgreSQL -----------------------------------------------------------------------------------
+
+
+class CatchingPostgres(PostgresStorage):
+    def _run(self, sql: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
+        raise CaughtError(sql, parameters)
+
+
+def fill(**changes: Any) -> None:
+    """Add jobs in bulk."""
+    run_sql(connection, FILL, {"first": 0, "queues": 50, "ran": 0, "alone": False, **changes})
+
+
+def nodes(plan: dict[str, Any]) -> Iterable[dict[str, Any]]:
+    yield plan
+    for child in plan.get("Plans", ()):
+        yield from nodes(child)
+
+
+def explain(call: Callable[[Storage], object]) -> list[dict[str, Any]]:
+    try:
+        call(CatchingPostgres(connection))
+    except CaughtError as caught:
+        sql, parameters = caught.args
+    (found,) = run_sql(connection, f"EXPLAIN (FORMAT JSON) {sql}", parameters)
+    document = found[0] if isinstance(found[0], list) else json.loads(found[0])
+    return list(nodes(document[0]["Plan"]))
+
+
+@pytest.mark.postgres_only("SQLite plans without looking at the rows, see below")
+def test_hot_statements_never_read_history_or_the_schedule() -> None:
+    for n, rows in enumerate(BACKLOG):
+        fill(first=n * 1_000_000, **rows)
+    run_sql(connection, ATTEMPTS)
+    run_sql(connection, "ANALYZE jobqueue_job, jobqueue_attempt")
+    wrong = {}
+    for name, (index, call) in calls().items():
+        plan = explain(call)
+        whole = {
+            node["Relation Name"]
+            for node in plan
+            if node["Node Type"] == "Seq Scan"
+            and node["Relation Name"] in ("jobqueue_job", "jobqueue_attempt")
+        }
+        read = {node["Index Name"] for node in plan if "Index Name" in node}
+        if whole or index not in {None, *read}:
+            wrong[name] = {"whole": whole, "read": read}
+    assert wrong == {}
+
+
+@pytest.mark.postgres_only("SQLite plans without looking at the rows, see below")
+def test_a_claim_reads_its_queues_in_order_and_sorts_only_what_it_found() -> None:
+    fill(state="ready", count=15_000, queues=5)  # more in a queue than its window
+    run_sql(connection, "ANALYZE jobqueue_job")
+    plan = explain(calls()["claim"][1])
+    scans = [node for node in plan if node.get("Index Name") == "jobqueue_job_ready"]
+    assert {node["Node Type"] for node in scans} <= {"Index Scan", "Index Only Scan"}
+    windows = [node for node in plan if node["Node Type"] == "Limit" and node["Plans"][0] in scans]
+    assert len(windows) == 1
+
+
+# --- SQLite ---------------------------------------------------------------------------------------
+
+
+ON_SQLITE = {
+    "jobqueue_job_pkey": "sqlite_autoindex_jobqueue_job_1",
+    "jobqueue_step_job_name": "sqlite_autoindex_jobqueue_step_1",
+}
+PARTIAL = re.compile("USING INDEX jobqueue_job_(alone|running|due|blocked|ready)")
+
+
+@pytest.mark.sqlite_only("PostgreSQL plans by the rows, see above")
+@pytest.mark.parametrize("name", list(calls()))
+def test_hot_statements_search_by_index_on_sqlite(storage: Storage, name: str) -> None:
+    """SQLite decides by the schema alone: an index it may use here is used with any data."""
+    plans: list[str] = []
+
+    class ExplainingSQLite(SQLiteStorage):
+        def _rows(self, name: str, /, **parameters: Any) -> list[tuple[Any, ...]]:
+            sql = statement(self.vendor, name)
+            with self.connection.cursor() as cursor:
+                cursor.execute(f"EXPLAIN QUERY PLAN {sql}", adapted(parameters))
+                plans.extend(row[3] for row in cursor.fetchall())
+            return super()._rows(name, **parameters)
+
+        def _changed(self, name: str, /, **parameters: Any) -> int:
+            return len(self._rows(name, **parameters))
+
+    index, call = calls()[name]
+    claimed(storage)
+    for changes in ({}, {"task": TASKS[0], "queue": QUEUES[0]}, {"delay": 0.001}):
+        insert(storage, **changes)
+    with suppress(LeaseLost):  # the call means no job that exists
+        call(ExplainingSQLite(storage.connection))
+    expected = ON_SQLITE.get(str(index), index)
+    jobs = [plan for plan in plans if re.search(r"\b(jobqueue_job|[js])\b", plan)]
+    whole = [plan for plan in jobs if plan.startswith("SCAN") and not PARTIAL.search(plan)]
+    assert whole == []
+    assert expected is None or any(expected in plan for plan in plans), plans
+
+
+# --- a held horizon -------------------------------------------------------------------------------
+
+
+@pytest.mark.postgres_only("SQLite keeps no dead rows")
+def test_finishing_costs_the_same_however_many_this_worker_has_finished(
+    storage: Storage, other: Storage
+) -> None:
+    """An open transaction keeps every ended run in the index of running jobs."""
+    fill(state="succeeded", count=20_000, first=1, ran=1)
+    run_sql(connection, "ANALYZE jobqueue_job")
+    worker = register(storage)
+    run_sql(other.connection, "BEGIN ISOLATION LEVEL REPEATABLE READ")
+    run_sql(other.connection, "SELECT count(*) FROM jobqueue_job")
+    before = blocks_to_finish(claimed(storage, worker))
+    insert(storage, 1_000)
+    for _ in range(5):
+        claims = claim(storage, worker, 200)
+        storage.finish_many(worker, [Success(c.id, c.fence, "null", 1.0, 0.0) for c in claims])
+    after = blocks_to_finish(claimed(storage, worker))
+    run_sql(other.connection, "ROLLBACK")
+    assert after <= before + 5
+
+
+def blocks_to_finish(held: Claim) -> int:
+    """Return how many blocks of the database the finish of one job touches."""
+    try:
+        CatchingPostgres(connection).finish_one(held, "null", 1.0)
+    except CaughtError as caught:
+        sql, parameters = caught.args
+    with transaction.atomic():
+        explained = f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {sql}"
+        ((document,),) = run_sql(connection, explained, parameters)
+    return int(document[0]["Plan"]["Shared Hit Blocks"])

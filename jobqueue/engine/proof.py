@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from django.db import DatabaseError, InterfaceError, OperationalError
+from django.db import DatabaseError, InterfaceError
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.transaction import TransactionManagementError
 
@@ -84,11 +84,12 @@ def is_connection_lost(error: BaseException, vendor: str, session: Any) -> bool:
     """Return whether `error` left the transaction's session dead, so that its fate is unknown.
 
     session: the driver's connection in which the transaction began. Not what the wrapper holds
-    now: Django opens a new one while it leaves ``atomic()``.
+    now: Django opens a new one while it leaves ``atomic()``. An error of any class may be the
+    news: a session that the server ended for being idle in its transaction says InternalError.
     """
     if vendor != "postgresql":
         return False  # SQLite has no network between commit and answer
-    if not isinstance(error, OperationalError | InterfaceError):
+    if not isinstance(error, DatabaseError | InterfaceError):
         return False
     return session is None or bool(session.closed)
 

@@ -68,12 +68,15 @@ class Folder:
         """Return whether a fault waits at `point`."""
         return (self.path / "faults" / point).exists()
 
-    def strike(self, point: str) -> None:
-        """Suffer what is planted at `point`: "exit" ends the process at once, "stop" freezes it."""
+    def strike(self, point: str, **facts: Any) -> None:
+        """Suffer what is planted at `point`: "exit" ends the process at once, "stop" freezes it.
+
+        A note "fault" with these facts comes before it.
+        """
         fault = self._take(point)
         if fault is None:
             return
-        self.note("fault", point=point)
+        self.note("fault", point=point, **facts)
         if fault == "exit":
             os._exit(9)
         if fault == "stop":

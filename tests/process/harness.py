@@ -235,14 +235,14 @@ def outcomes(job_id: object) -> list[str]:
     )
 
 
-def sessions(worker: Worker) -> int:
-    """Return how many sessions of a worker the server has (PostgreSQL)."""
+def backends(worker: Worker | None = None) -> list[int]:
+    """Return the server-side pids of a worker's sessions, or of all (PostgreSQL)."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT count(*) FROM pg_stat_activity WHERE application_name = %s",
-            [session_name(worker.pk)],
+            "SELECT pid FROM pg_stat_activity WHERE application_name = coalesce(%s, application_name)",
+            [worker and session_name(worker.pk)],
         )
-        return cursor.fetchone()[0]
+        return [pid for (pid,) in cursor.fetchall()]
 
 
 def is_running(pid: int) -> bool:

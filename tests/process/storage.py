@@ -2,6 +2,7 @@
 
     claim.before_commit, claim.after_commit    around the claim's COMMIT
     finish.before_commit                       a job's finish is done, its COMMIT is not sent
+    finish.idle                                the same, and the server ends an idle session at once
 
 A reaper's look at the life locks is noted ("look"), so that a test can wait for it.
 """
@@ -9,12 +10,15 @@ A reaper's look at the life locks is noted ("look"), so that a test can wait for
 from contextlib import nullcontext
 from typing import Any
 
+from jobqueue.engine.proof import backend_pid
 from jobqueue.storage.connections import transaction_on
 from jobqueue.storage.postgres import PostgresStorage
 from jobqueue.storage.records import Claim
 from jobqueue.storage.sqlite import SQLiteStorage
+from project.demo.unguarded import UnguardedStorage
 from tests.process.folder import folder
 
+UNGUARDED = "tests.process.storage.Unguarded"
 FAULTY = {
     "postgresql": "tests.process.storage.FaultyPostgres",
     "sqlite": "tests.process.storage.FaultySQLite",
@@ -43,10 +47,21 @@ class Faulty:
 class FaultyPostgres(Faulty, PostgresStorage):
     """PostgreSQL with faults."""
 
+    def finish_one(self, *args: Any, **kwargs: Any) -> bool:
+        answer = super().finish_one(*args, **kwargs)
+        if folder().is_planted("finish.idle"):
+            self._run("SET LOCAL idle_in_transaction_session_timeout = '50ms'", {})
+            folder().strike("finish.idle", backend=backend_pid(self.connection))
+        return answer
+
     def life_locks(self) -> set[int]:
         locks = super().life_locks()
         folder().note("look", locks=sorted(locks))
         return locks
+
+
+class Unguarded(Faulty, UnguardedStorage):
+    """A finish that matches the job's id alone: what tests of the guard must be able to see."""
 
 
 class FaultySQLite(Faulty, SQLiteStorage):

@@ -129,3 +129,13 @@ def _exit_code_of_copy():
         return None
     _, status = os.waitpid(copy, 0)
     return os.waitstatus_to_exitcode(status)
+
+
+@task(takes_context=True, atomic=False, timeout=0.5)
+def overstay(context, gate):
+    """Wait far longer than allowed, then write and finish in one transaction."""
+    note(context)
+    folder().wait_at(gate)
+    with context.atomic():
+        leave_effect(context)
+        context.commit()

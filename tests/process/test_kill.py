@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from jobqueue.models import Job, Worker
-from tests.process.harness import is_running, outcomes, sessions
+from tests.process.harness import backends, is_running, outcomes
 from tests.process.tasks import fork_and_wait, wait_and_commit, write, write_and_wait
 from tests.process.waiting import wait_until
 
@@ -63,9 +63,9 @@ def test_copy_that_a_job_forked_keeps_no_session_of_its_dead_worker(site):
     job = fork_and_wait.enqueue("gate")
     copy = site.wait_for_note("copy")["pid"]
     worker = Worker.objects.get(dead=False)
-    assert sessions(worker)
+    assert backends(worker)
     os.kill(worker.pid, signal.SIGKILL)
-    wait_until(lambda: not sessions(worker), "the sessions of the dead worker to go")
+    wait_until(lambda: not backends(worker), "the sessions of the dead worker to go")
     assert is_running(copy)
     site.folder.open_gate("gate")
     site.wait_until_done()

@@ -62,6 +62,7 @@ class Heartbeat:
         )
         self._one_host = storage_for(self._connection, self._options).one_host
         self._loop_turned = True
+        self._has_turned = False
         self._last_success = boot_seconds()
         self._suspects: set[Fenced] = set()
         self._strangers: set[Fenced] = set()
@@ -80,8 +81,8 @@ class Heartbeat:
             self._threads.append(thread)
 
     def loop_turned(self) -> None:
-        """Note that the fetch loop lives; without it no further beat is sent."""
-        self._loop_turned = True
+        """Note that the fetch loop lives; once it has begun, no beat is sent without it."""
+        self._loop_turned = self._has_turned = True
 
     def close(self) -> None:
         """Stop beating, after the last job has ended."""
@@ -100,7 +101,7 @@ class Heartbeat:
     def _beat_forever(self) -> None:
         while not self._closing.is_set():
             try:
-                if self._loop_turned or self._one_host:
+                if self._loop_turned or not self._has_turned or self._one_host:
                     self._loop_turned = False
                     self._beat()
                 self._recovered()

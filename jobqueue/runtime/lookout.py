@@ -1,12 +1,13 @@
-"""Where a worker looks for jobs: its queues, and how far it may skip in each.
+"""Where a worker looks for jobs of one kind: its queues, how far it may skip, and when again.
 
 A claim looks at a bounded window per queue. Where a full window holds nothing this worker can
-run, the rows behind it would starve, so the next look starts after it; a hint, or some time,
-starts from the front again.
+run, the rows behind it would starve, so the next look starts after it. Where nothing is left to
+look at, the next look comes with a hint or the poll, not with every turn of the loop.
 """
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Sequence
 
@@ -18,13 +19,27 @@ LOOK_AGAIN_SECONDS = 1.0
 
 
 class Lookout:
-    """The queues of one worker process; empty names mean every queue that holds a ready job."""
+    """Looks after the jobs of some tasks; no queue names mean every queue with a ready job."""
 
-    def __init__(self, names: Sequence[str]) -> None:
-        self._names = list(names)
-        self._seen: list[str] = list(names)
+    def __init__(self, tasks: Sequence[str], queues: Sequence[str], poll_seconds: float) -> None:
+        self.tasks = tuple(tasks)
+        self._names = list(queues)
+        self._poll_seconds = poll_seconds
+        self._seen: list[str] = list(queues)
         self._floors: dict[str, int] = {}
         self._looked_at = 0.0
+        self._rest_until = 0.0
+
+    @property
+    def is_due(self) -> bool:
+        """Whether to look now: something may have come since a look found nothing."""
+        return bool(self.tasks) and time.monotonic() >= self._rest_until
+
+    @property
+    def rest_seconds(self) -> float:
+        """Seconds until the next look, at most one poll."""
+        left = self._rest_until - time.monotonic()
+        return min(max(left, 0.0), self._poll_seconds) if left > 0 else self._poll_seconds
 
     def look(self, storage: Storage) -> tuple[list[str], list[int]]:
         """Return the queues to claim from, and the rank to start at in each."""
@@ -34,16 +49,30 @@ class Lookout:
             if not self._names:
                 self._seen = storage.live_queues()
             self._looked_at = now
-        return self._seen, [self._floors.get(name, LOWEST_RANK) for name in self._seen]
+        return self._seen, self._current_floors()
 
-    def skip(self, storage: Storage) -> bool:
-        """Skip full windows that held nothing this worker could claim; return whether any was."""
-        floors = [self._floors.get(name, LOWEST_RANK) for name in self._seen]
-        ranks = storage.window_ranks(self._seen, floors)
-        skipped = {n: r + 1 for n, r in zip(self._seen, ranks, strict=True) if r is not None}
+    def found_nothing(self, storage: Storage) -> bool:
+        """Note that a claim came back empty; return whether to look again at once.
+
+        At once where others were faster, or behind full windows without use, which are skipped.
+        """
+        windows = storage.read_windows(self._seen, self._current_floors(), self.tasks)
+        if any(window.is_usable for window in windows):
+            return True
+        skipped = {
+            name: window.last_rank + 1
+            for name, window in zip(self._seen, windows, strict=True)
+            if window.last_rank is not None
+        }
         self._floors.update(skipped)
+        if not skipped:
+            self._rest_until = time.monotonic() + self._poll_seconds * random.uniform(0.8, 1.2)
         return bool(skipped)
 
     def hinted(self) -> None:
-        """Look from the front again: something was enqueued."""
+        """Look from the front again, and now: something was enqueued."""
         self._looked_at = 0.0
+        self._rest_until = 0.0
+
+    def _current_floors(self) -> list[int]:
+        return [self._floors.get(name, LOWEST_RANK) for name in self._seen]

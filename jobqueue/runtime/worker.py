@@ -69,8 +69,8 @@ class Worker:
         autodiscover(self.options)
         self.middleware = Middleware(self.options.middleware)
         self._tasks = {name: registry.get(name) for name in registry.names()}
-        self._sync_names = sorted(n for n, task in self._tasks.items() if not task.is_async)
-        self._async_names = sorted(n for n, task in self._tasks.items() if task.is_async)
+        self._for_threads = self._lookout(is_async=False)
+        self._for_loop = self._lookout(is_async=True)
         self._wake = threading.Event()
         self._ledger = Ledger(spec.ledger_fd, spec.ledger_capacity)
         self._outbox = Outbox(self._wake)
@@ -80,7 +80,6 @@ class Worker:
         )
         self._appetite = Appetite(spec.threads, self.options.batch)
         self._held: dict[Fenced, Run | None] = {}
-        self._lookout = Lookout(spec.queues)
         self._connection = self.environment.open_connection()
         self._heartbeat = Heartbeat(self.environment, self, self._on_lease_lost)
         self._stop = threading.Event()
@@ -96,7 +95,7 @@ class Worker:
         self._until_possible(self._register)
         self._heartbeat.start()
         self._threads.start()
-        if self._async_names:
+        if self._for_loop.tasks:
             self._coroutines.start()
         self._listener = hints.listen(self.spec.backend, self.spec.queues, self._on_hint)
         self._listener.start()
@@ -117,7 +116,12 @@ class Worker:
                 self._failed(error)
                 continue
             if not busy:
-                self._wake.wait(self.options.poll_seconds * random.uniform(0.8, 1.2))
+                self._wake.wait(self._pause())
+
+    def _pause(self) -> float:
+        """Seconds until the next look, but the loop turns at least twice for every beat."""
+        rest = min(self._for_threads.rest_seconds, self._for_loop.rest_seconds)
+        return min(rest + 0.001, self.options.heartbeat_seconds / 2)
 
     def run_once(self) -> bool:
         """One turn; return whether there was work, so that the next turn should come at once."""
@@ -134,7 +138,7 @@ class Worker:
     def _goodbye(self) -> int:
         self._listener.stop()
         self._threads.stop(1.0)
-        if self._async_names:
+        if self._for_loop.tasks:
             self._coroutines.stop(1.0)
         signals.process_stopping.send_robust(sender=Worker, worker=self.spec.identity_id)
         self._heartbeat.close()
@@ -170,29 +174,29 @@ class Worker:
         """Claim for the free slots, and what will start within a moment; return how many."""
         if self.spec.alone:
             return self._claim_alone()
-        claimed = 0
-        waiting = self._threads.waiting
-        room = self._appetite.room(self._threads.running, waiting)
-        if room > 0 and self._sync_names:
-            claimed += self._take(self._fetch(self._sync_names, room))
+        room = self._appetite.room(self._threads.running, self._threads.waiting)
+        claimed = self._fetch(self._for_threads, room)
         room = min(self._coroutines.count - self._coroutines.running, self.options.batch)
-        if room > 0 and self._async_names:
-            claimed += self._take(self._fetch(self._async_names, room))
+        claimed += self._fetch(self._for_loop, room)
         self._listener.want(self._threads.running < self._threads.count)
         return claimed
 
-    def _fetch(self, names: list[str], room: int) -> list[Claim]:
+    def _fetch(self, lookout: Lookout, room: int) -> int:
+        if room <= 0 or not lookout.is_due:
+            return 0
         storage = self._storage()
-        queues, floors = self._lookout.look(storage)
-        if not queues:
-            return []
-        claims = storage.claim_many(self.spec.identity_id, queues, names, room, floors)
-        if not claims and self._lookout.skip(storage):
-            self._wake.set()  # look at once at what lies behind
-        return claims
+        queues, floors = lookout.look(storage)
+        claims: list[Claim] = []
+        if queues:
+            claims = storage.claim_many(
+                self.spec.identity_id, queues, lookout.tasks, room, floors
+            )
+        if not claims and lookout.found_nothing(storage):
+            self._wake.set()
+        return self._take(claims)
 
     def _claim_alone(self) -> int:
-        queues, _ = self._lookout.look(self._storage())
+        queues, _ = self._for_threads.look(self._storage())
         names = sorted(self._tasks)
         claims = self._storage().claim_alone(self.spec.identity_id, queues, names)
         self._stop.set()  # one suspect, then this process ends
@@ -285,7 +289,8 @@ class Worker:
     # --- waking, stopping ----------------------------------------
 
     def _on_hint(self, queue: str) -> None:
-        self._lookout.hinted()
+        self._for_threads.hinted()
+        self._for_loop.hinted()
         self._wake.set()
 
     def _ignore_signals(self) -> None:
@@ -312,6 +317,10 @@ class Worker:
                 break
         time.sleep(self.options.grace_seconds)  # no supervisor any more to end us
         os._exit(ABORTED)
+
+    def _lookout(self, *, is_async: bool) -> Lookout:
+        names = sorted(n for n, task in self._tasks.items() if task.is_async == is_async)
+        return Lookout(names, self.spec.queues, self.options.poll_seconds)
 
     # --- plumbing ----------------------------------------
 

@@ -52,12 +52,16 @@ def open_connection(
 
 
 def prepare_process(alias: str, identity: UUID, lease_seconds: float, direct: bool) -> None:
-    """Make every session that this process opens on `alias` bear `identity`.
+    """Make every session that this process opens on `alias` bear `identity`, and keep it open.
 
+    Django's default (CONN_MAX_AGE 0) would connect anew for every job; the engine looks after
+    broken sessions itself (`jobqueue.engine.hygiene`). An age that the project gives is kept.
     To be called once, before any thread opens a connection: it changes the process's settings.
     """
     connections[alias].close()
     params = connections.settings[alias]
+    if not params.get("CONN_MAX_AGE") and "pool" not in params.get("OPTIONS", {}):
+        params["CONN_MAX_AGE"] = None
     if connections[alias].vendor == "postgresql":
         _name_session(params.setdefault("OPTIONS", {}), identity, lease_seconds, direct)
 

@@ -35,6 +35,7 @@ from jobqueue.storage.records import (
     NewWorker,
     Success,
     Verdict,
+    Window,
     WorkerRow,
 )
 from jobqueue.storage.rows import (
@@ -111,11 +112,17 @@ class PostgresStorage(Storage):
     def alone_waiting(self, queues: Sequence[str]) -> int:
         return int(self._rows("count_alone", queues=list(queues))[0][0])
 
-    def window_ranks(self, queues: Sequence[str], floors: Sequence[int]) -> list[int | None]:
+    def read_windows(
+        self, queues: Sequence[str], floors: Sequence[int], tasks: Sequence[str]
+    ) -> list[Window]:
         rows = self._rows(
-            "window_ranks", queues=list(queues), floors=list(floors), window=CLAIM_WINDOW
+            "read_windows",
+            queues=list(queues),
+            floors=list(floors),
+            tasks=list(tasks),
+            window=CLAIM_WINDOW,
         )
-        return [row[0] for row in rows]
+        return [Window._make(row) for row in rows]
 
     def live_queues(self) -> list[str]:
         return [row[0] for row in self._rows("live_queues")]

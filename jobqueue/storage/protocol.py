@@ -31,6 +31,7 @@ from jobqueue.storage.records import (
     NewWorker,
     Success,
     Verdict,
+    Window,
     WorkerRow,
 )
 
@@ -82,10 +83,12 @@ class Storage:
         """Return how many ready jobs must run alone (counted up to 100)."""
         raise NotImplementedError
 
-    def window_ranks(self, queues: Sequence[str], floors: Sequence[int]) -> list[int | None]:
-        """Return, per queue, the rank of the last ready row that a claim would look at.
+    def read_windows(
+        self, queues: Sequence[str], floors: Sequence[int], tasks: Sequence[str]
+    ) -> list[Window]:
+        """Return, per queue, what a claim with these arguments would look at.
 
-        None where the claim's window was not full. Lets a worker skip rows it cannot run.
+        Tells a worker whose claim came back empty whether others were faster or it should skip.
         """
         raise NotImplementedError
 

@@ -67,6 +67,17 @@ class Claim(NamedTuple):
     rank: int
 
 
+class Window(NamedTuple):
+    """The ready rows of one queue that a claim looks at.
+
+    is_usable: some of them could be claimed by this worker. last_rank: None where the window is
+    not full, so that nothing stands behind it.
+    """
+
+    is_usable: bool
+    last_rank: int | None
+
+
 class Success(NamedTuple):
     """A finish: times are seconds before now, measured by the worker's monotonic clock."""
 

@@ -19,12 +19,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 from jobqueue.conf import CLAIM_WINDOW
 from jobqueue.storage.busy import reads, writes
-from jobqueue.storage.records import Claim, Ending, Inserted, NewJob, Success, Verdict
+from jobqueue.storage.records import Claim, Ending, Inserted, NewJob, Success, Verdict, Window
 from jobqueue.storage.rows import (
     LOWEST_RANK,
     ending_row,
@@ -126,9 +127,12 @@ class SQLiteStorage(SQLiteOperators):
         return int(self._rows("count_alone", queues=list(queues))[0][0])
 
     @reads
-    def window_ranks(self, queues: Sequence[str], floors: Sequence[int]) -> list[int | None]:
-        lanes = [list(lane) for lane in zip(queues, floors, strict=True)]
-        return [row[0] for row in self._rows("window_ranks", lanes=lanes, window=CLAIM_WINDOW)]
+    def read_windows(
+        self, queues: Sequence[str], floors: Sequence[int], tasks: Sequence[str]
+    ) -> list[Window]:
+        read = partial(self._rows, "read_windows", tasks=list(tasks), window=CLAIM_WINDOW)
+        rows = [read(queue=q, floor=f)[0] for q, f in zip(queues, floors, strict=True)]
+        return [Window(bool(is_usable), last_rank) for is_usable, last_rank in rows]
 
     @reads
     def live_queues(self) -> list[str]:

@@ -207,7 +207,6 @@ def test_a_window_of_a_paused_queue_shows_nothing(storage: Storage, window: int)
     assert storage.read_windows([QUEUE], [LOWEST_RANK], [TASK]) == [(False, None)]
 
 
-
 def test_live_queues_are_those_with_a_ready_job(storage: Storage, worker: UUID) -> None:
     for queue in ("b", "a", "b", "c"):
         insert(storage, queue=queue)

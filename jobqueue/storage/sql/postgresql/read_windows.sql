@@ -1,0 +1,15 @@
+-- What stands in each queue's claim window: whether the claim could take any of it, and the rank
+-- of its last row where the window is full. Caller: Storage.read_windows, only after a claim that
+-- came back empty: were the rows locked by others, or is none of them for this worker?
+-- A paused queue shows nothing. Index: jobqueue_job_ready.
+SELECT coalesce(w.is_usable, false),
+       CASE WHEN w.rows = %(window)s THEN w.last_rank END
+FROM unnest(%(queues)s::text[], %(floors)s::bigint[]) WITH ORDINALITY AS q(name, floor, n)
+LEFT JOIN LATERAL (
+    SELECT count(*) AS rows, max(r.rank) AS last_rank,
+           bool_or(r.task = ANY(%(tasks)s::text[]) AND NOT r.alone) AS is_usable
+    FROM (SELECT rank, task, alone FROM jobqueue_job
+          WHERE state = 'ready' AND queue = q.name AND rank >= q.floor
+          ORDER BY rank, id LIMIT %(window)s) AS r
+) AS w ON NOT EXISTS (SELECT FROM jobqueue_queue p WHERE p.name = q.name AND p.paused)
+ORDER BY q.n

@@ -7,7 +7,8 @@ could only fail the job. Raises the framework's InvalidTask, InvalidRunAfter for
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -114,16 +115,15 @@ def on_crash_option(value: Any) -> str:
 
 def expose_option(value: Any) -> frozenset[str]:
     """Return `value`, some of "staff" and "api", as a set."""
-    if isinstance(value, str) or not isinstance(value, Iterable) or not SURFACES.issuperset(value):
+    surfaces = frozenset(_texts("expose", value))
+    if not surfaces <= SURFACES:
         raise InvalidTask(f'expose must be a set of "staff" and "api", not {value!r}.')
-    return frozenset(value)
+    return surfaces
 
 
 def tags_option(value: Any) -> tuple[str, ...]:
     """Return the tags in `value`, each once, in their order."""
-    if isinstance(value, str) or not isinstance(value, Sequence | frozenset | set):
-        raise InvalidTask(f"tags must be a list of texts, not {value!r}.")
-    tags = tuple(dict.fromkeys(value))
+    tags = tuple(dict.fromkeys(_texts("tags", value)))
     for tag in tags:
         if not isinstance(tag, str) or not _is_storable(tag, MAX_TAG_LENGTH):
             raise InvalidTask(f"A tag is text of 1 to {MAX_TAG_LENGTH} characters, not {tag!r}.")
@@ -157,6 +157,16 @@ def refuse_none(options: Mapping[str, Any]) -> None:
     """Raise InvalidTask if max_attempts was given as None: 0 to some, for ever to others."""
     if "max_attempts" in options and options["max_attempts"] is None:
         raise InvalidTask('max_attempts must be a whole number from 1, or "unlimited"; not None.')
+
+
+def _texts(option: str, value: Any) -> tuple[Any, ...]:
+    """Return a collection as a tuple; a single text is a mistake for it."""
+    if not isinstance(value, str):
+        with suppress(TypeError):
+            found = tuple(value)
+            if all(isinstance(text, str) for text in found):
+                return found
+    raise InvalidTask(f"{option} must be a list or set of texts, not {value!r}.")
 
 
 def _parsed(option: str, value: Any, parse: Callable[[Any], Any]) -> Any:

@@ -201,7 +201,7 @@ def _recorded_task(job: Mapping[str, Any], alias: str, database: str) -> JobTask
         task = registry.get(job["task"])
     except TaskNotRegistered:
         return MissingTask.named(job["task"], **values, **limits)
-    options = options_for(alias)
+    options = options_for(values["backend"])
     if task.attempts_allowed(options) == job["max_attempts"]:
         limits["max_attempts"] = task.max_attempts
     if task.timeout_seconds(options) == job["timeout"]:

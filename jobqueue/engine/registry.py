@@ -63,7 +63,7 @@ class Registry:
 
     def __iter__(self) -> Iterator[JobTask[..., Any]]:
         """Iterate over the registered tasks."""
-        return iter({id(task): task for task in self._tasks.values()}.values())
+        return iter({id(task): task for task in list(self._tasks.values())}.values())
 
     def forget_misses(self) -> None:
         """Look again for names that were not found; for tests, and after settings changed."""

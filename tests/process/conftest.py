@@ -66,3 +66,22 @@ def site(
             if request.node.stash.get(failed_key, True):
                 print(site.report())
             empty()
+
+
+@pytest.fixture(scope="module")
+def shared_site(
+    request: pytest.FixtureRequest,
+    process_url: str,
+    tmp_path_factory: pytest.TempPathFactory,
+    django_db_blocker: DjangoDbBlocker,
+) -> Iterator[Site]:
+    """The same for all tests of a module, whose processes go on; see `Site.renew`."""
+    with django_on(process_url, django_db_blocker):
+        site = Site(process_url, tmp_path_factory.mktemp("site"))
+        try:
+            yield site
+        finally:
+            site.end()
+            if request.session.testsfailed:
+                print(site.report())
+            empty()

@@ -44,6 +44,11 @@ class Folder:
         wanted = {"what": what, **facts}
         return [note for note in map(json.loads, lines) if wanted.items() <= note.items()]
 
+    def clear(self) -> None:
+        """Forget notes, gates and faults."""
+        for path in (self.path / "notes", *self.path.glob("gates/*"), *self.path.glob("faults/*")):
+            path.unlink(missing_ok=True)
+
     # --- gates ------------------------------------------------------------------------------------
 
     def open_gate(self, name: str) -> None:

@@ -162,6 +162,12 @@ class Site:
             TOKEN: self._token,
         }
 
+    def renew(self) -> None:
+        """Forget the jobs of the test before, and what they left; processes live on."""
+        for model in (Job, Attempt, Effect):
+            model.objects.all().delete()
+        self.folder.clear()
+
     def end(self) -> None:
         """Kill every process of this site, frozen ones too, until none is left."""
         wait_until(lambda: not self._killed(), "every process to end")
@@ -239,7 +245,8 @@ def backends(worker: Worker | None = None) -> list[int]:
     """Return the server-side pids of a worker's sessions, or of all (PostgreSQL)."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT pid FROM pg_stat_activity WHERE application_name = coalesce(%s, application_name)",
+            "SELECT pid FROM pg_stat_activity "
+            "WHERE application_name = coalesce(%s, application_name)",
             [worker and session_name(worker.pk)],
         )
         return [pid for (pid,) in cursor.fetchall()]

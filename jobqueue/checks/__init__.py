@@ -26,7 +26,6 @@ importing this module (`jobqueue.apps`). A check never raises, and none but thos
 | jobqueue.W002 | END_SESSIONS is off |
 | jobqueue.W003 | there is a REDIS_URL, and the package redis is missing |
 | jobqueue.W004 | aliases that share a database disagree about what they share |
-| jobqueue.W005 | Django 5.2: "django_tasks" is not in INSTALLED_APPS |
 | jobqueue.W020 | PostgreSQL: full_page_writes is off |
 | jobqueue.W021 | PostgreSQL ends sessions or statements before a job's own time-out |
 | jobqueue.W022 | behind a pooler, and server-side cursors are not switched off |
@@ -40,8 +39,10 @@ statements run at READ COMMITTED).
 from __future__ import annotations
 
 from collections.abc import Collection
+from importlib import import_module
 from typing import Any
 
+import django
 from django.core.checks import CheckMessage, Tags, register
 
 from jobqueue.checks.backend import check_backend
@@ -50,6 +51,11 @@ from jobqueue.checks.project import check_apps, check_shared_databases, check_si
 from jobqueue.conf import jobqueue_aliases
 
 __all__ = ["check_backend"]
+
+if django.VERSION < (6, 0):
+    # The backport's check, which asks every backend, is registered by its app only. It is the
+    # same function if that is installed too, and runs once.
+    import_module("django_tasks.checks")
 
 
 @register

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations
 from typing import Any
 
-import django
 from django.apps import apps
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning
@@ -33,12 +32,6 @@ def check_apps() -> Iterator[CheckMessage]:
             "and waits for channels of that name instead of running jobs.",
             hint='Move "jobqueue" before "channels"; ours hands over when it is given channels.',
             id="jobqueue.E010",
-        )
-    if django.VERSION < (6, 0) and "django_tasks" not in names and jobqueue_aliases():
-        yield Warning(
-            'Django 5.2 needs "django_tasks" in INSTALLED_APPS for the checks of TASKS to run.',
-            hint='Add "django_tasks" after "jobqueue".',
-            id="jobqueue.W005",
         )
 
 

@@ -1,6 +1,5 @@
 """Faults that belong to no single alias: order of apps, the site's setting, shared databases."""
 
-import django
 import pytest
 from django.core.checks import run_checks
 from django.test import override_settings
@@ -32,13 +31,6 @@ def test_channels_must_not_hide_our_runworker(settings, order):
     with override_settings(INSTALLED_APPS=apps):
         found = ids(check_apps())
     assert found == (["E010"] if order[0] == "channels" else [])
-
-
-@pytest.mark.skipif(django.VERSION >= (6, 0), reason="Django has its own framework since 6.0")
-def test_backport_must_be_installed_for_its_checks(settings):
-    apps = [app for app in settings.INSTALLED_APPS if app != "django_tasks"]
-    with override_settings(INSTALLED_APPS=apps):
-        assert ids(check_apps()) == ["W005"]
 
 
 @pytest.mark.parametrize("site", [{}, {"API": {}, "LIVE": {}, "REDACT": "x.y"}])

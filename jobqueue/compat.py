@@ -7,6 +7,7 @@ imports the framework, which registers its system checks and log receivers.
 from __future__ import annotations
 
 import logging
+import time
 from typing import TYPE_CHECKING, Any
 
 import django
@@ -112,12 +113,25 @@ def signal_is_heard(signal: Any, level: int = logging.INFO) -> bool:
 
     The framework's own log receiver is always connected. Building a TaskResult costs more than
     running a small job, so it is built only if somebody else listens, or if some handler would
-    print what that receiver logs at `level`. Ask once per batch: it walks the log handlers.
+    print what that receiver logs at `level`.
     """
     return len(signal.receivers) > 1 or _would_print(level)
 
 
+_printed: dict[int, tuple[float, bool]] = {}
+PRINTED_SECONDS = 1.0
+"""How long an answer about log handlers is trusted: it is asked for every job."""
+
+
 def _would_print(level: int) -> bool:
+    now = time.monotonic()
+    known = _printed.get(level)
+    if known is None or now - known[0] > PRINTED_SECONDS:
+        known = _printed[level] = (now, _is_printed(level))
+    return known[1]
+
+
+def _is_printed(level: int) -> bool:
     if not _framework_log.isEnabledFor(level):
         return False
     record = _framework_log.makeRecord(_framework_log.name, level, "", 0, "", (), None)

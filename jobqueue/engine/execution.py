@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from asgiref.sync import sync_to_async
-from django.db import connections, reset_queries, transaction
+from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from jobqueue.compat import signal_is_heard, task_started
@@ -31,7 +31,7 @@ from jobqueue.conf import LONG_TRANSACTION_SECONDS, MAX_RERUNS
 from jobqueue.engine.completion import announce_started, resolve_unknown_commit
 from jobqueue.engine.context import JobContext
 from jobqueue.engine.environment import Environment
-from jobqueue.engine.hygiene import clean_connections, open_transactions
+from jobqueue.engine.hygiene import clean_connections, drop_gone, open_transactions
 from jobqueue.engine.middleware import Middleware
 from jobqueue.engine.outcomes import Ended, Failure, decide_failure, decide_unrunnable
 from jobqueue.engine.proof import (
@@ -116,13 +116,15 @@ def run_sync(run: Run) -> Ended:
     """Run a ``def`` task in this thread; never raises. The thread's connections come back clean."""
     connection = connections[run.environment.options.database]
     announce_started(run.claim)  # before the transaction: receivers are no part of the job
-    _clean(run.environment)
+    if not _in_test(run.environment):
+        drop_gone()
     try:
         if run.task.atomic:
             return _run_atomic(run, connection)
         return _run_plain(run, run.call)
     finally:
-        _clean(run.environment)
+        if not _in_test(run.environment):
+            clean_connections()
 
 
 async def run_async(run: Run) -> Ended:
@@ -315,14 +317,6 @@ def _encoded(run: Run, value: Any) -> str:
 
 def _in_test(environment: Environment) -> bool:
     return environment.test_connection is not None
-
-
-def _clean(environment: Environment) -> None:
-    """Hand the job clean connections, and leave nothing of it to the next."""
-    if _in_test(environment):
-        return
-    reset_queries()
-    clean_connections()
 
 
 def _warn_if_long(run: Run) -> None:

@@ -1,8 +1,13 @@
-"""Clean connections around each job: nothing of one job, or of a receiver, reaches the next."""
+"""Clean connections around each job: nothing of one job, or of a receiver, reaches the next.
+
+Runs twice for every job, so it asks the server nothing and looks only at sessions that are open.
+"""
 
 from __future__ import annotations
 
 import select
+import threading
+from collections.abc import Sequence
 from typing import Any
 
 from django.db import connections
@@ -15,7 +20,7 @@ _IDLE, _UNKNOWN = 0, 4  # libpq's PGTransactionStatusType; unknown: the session 
 
 def open_transactions() -> list[BaseDatabaseWrapper]:
     """Return this thread's connections on which a transaction is open, also one by hand."""
-    return [c for c in connections.all(initialized_only=True) if is_in_transaction(c)]
+    return [c for c in _wrappers() if is_in_transaction(c)]
 
 
 def is_in_transaction(connection: BaseDatabaseWrapper) -> bool:
@@ -23,38 +28,59 @@ def is_in_transaction(connection: BaseDatabaseWrapper) -> bool:
 
     Django knows of the first only; the session itself knows of all.
     """
-    if connection.in_atomic_block:
-        return True
     session: Any = connection.connection
-    if session is None:
-        return False
+    if connection.in_atomic_block or session is None:
+        return connection.in_atomic_block
     if connection.vendor == "sqlite":
         return bool(session.in_transaction)
     return _status(session) not in (_IDLE, _UNKNOWN)
 
 
+def drop_gone() -> None:
+    """Drop this thread's sessions that have ended since they were last used."""
+    for each in _wrappers():
+        if each.connection is not None and not each.in_atomic_block and _is_gone(each.connection):
+            discard(each)
+
+
 def clean_connections() -> None:
-    """Drop this thread's sessions that are gone, too old, or in a transaction somebody left open.
+    """Drop this thread's sessions that are broken, too old, or in a transaction somebody left open.
 
     Not for use inside a transaction of the caller's: it would be lost.
     """
-    for each in connections.all(initialized_only=True):
-        if is_in_transaction(each) or _is_gone(each.connection):
+    for each in _wrappers():
+        if each.connection is None and not each.in_atomic_block:
+            continue
+        each.queries_log.clear()
+        if is_in_transaction(each) or _status(each.connection) == _UNKNOWN:
             discard(each)
-        else:
+        elif each.errors_occurred or each.close_at is not None:
             each.close_if_unusable_or_obsolete()
+
+
+_thread = threading.local()
+
+
+def _wrappers() -> Sequence[BaseDatabaseWrapper]:
+    """Return this thread's connection wrappers, of all databases: they last as long as it does.
+
+    Remembered because asking Django takes longer than all else that a small job needs.
+    """
+    known: Sequence[BaseDatabaseWrapper] | None = getattr(_thread, "wrappers", None)
+    if known is None:
+        known = _thread.wrappers = connections.all()
+    return known
 
 
 def _is_gone(session: Any) -> bool:
     """Return whether a PostgreSQL session has ended, without asking the server.
 
     An idle session has nothing to read: data means that the server said goodbye (or told of a
-    changed setting, which costs one reconnect). A query to find out would double the cost of a
-    small job.
+    changed setting, which costs one reconnect).
     """
     if not hasattr(session, "pgconn"):
         return False
-    if session.closed or _status(session) == _UNKNOWN:
+    if session.closed:
         return True
     poll = select.poll()
     poll.register(session.fileno(), select.POLLIN)
@@ -62,5 +88,5 @@ def _is_gone(session: Any) -> bool:
 
 
 def _status(session: Any) -> int:
-    info = getattr(session, "info", None)
-    return int(getattr(info, "transaction_status", _IDLE))
+    pgconn = getattr(session, "pgconn", None)
+    return int(getattr(pgconn, "transaction_status", _IDLE))

@@ -21,6 +21,9 @@ from django.db.utils import load_backend
 from jobqueue.ids import session_name
 from jobqueue.storage.protocol import storage_for
 
+DIRECT_SETTING = "JOBQUEUE_DIRECT"
+"""Key in a connection's settings: its sessions are proven to reach the server itself."""
+
 
 def open_connection(
     alias: str,
@@ -45,6 +48,7 @@ def open_connection(
         settings_options.pop("isolation_level", None)
         databases["CONN_MAX_AGE"] = None
         _name_session(settings_options, identity, lease_seconds, direct)
+        databases[DIRECT_SETTING] = direct
         if direct and statement_timeout is not None:
             limit = f"-c statement_timeout={int(statement_timeout * 1000)}"
             settings_options["options"] = f"{settings_options['options']} {limit}"
@@ -63,6 +67,7 @@ def prepare_process(alias: str, identity: UUID, lease_seconds: float, direct: bo
     if not params.get("CONN_MAX_AGE") and "pool" not in params.get("OPTIONS", {}):
         params["CONN_MAX_AGE"] = None
     if connections[alias].vendor == "postgresql":
+        params[DIRECT_SETTING] = direct
         _name_session(params.setdefault("OPTIONS", {}), identity, lease_seconds, direct)
 
 

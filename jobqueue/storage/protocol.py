@@ -120,8 +120,11 @@ class Storage:
         """
         raise NotImplementedError
 
-    def hold(self, claim: Claim, idle_timeout_seconds: float) -> None:
-        """Lock the job's row with the whole guard until the transaction ends; else LeaseLost."""
+    def hold(self, claim: Claim, idle_timeout_seconds: float | None) -> None:
+        """Lock the job's row with the whole guard until the transaction ends; else LeaseLost.
+
+        idle_timeout_seconds: for the rest of the transaction; None leaves the session's own.
+        """
         raise NotImplementedError
 
     def verdict(self, claim: Claim) -> Verdict:

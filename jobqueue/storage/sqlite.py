@@ -188,7 +188,7 @@ class SQLiteStorage(SQLiteOperators):
         return bool(self._changed("end_attempt", **row, now=clock, due=due, due_rank=ranked))
 
     @writes
-    def hold(self, claim: Claim, idle_timeout_seconds: float) -> None:
+    def hold(self, claim: Claim, idle_timeout_seconds: float | None) -> None:
         """Take the write lock with the whole guard; a frozen process keeps it: no time-out here."""
         if not self._changed("hold_job", id=claim.id, fence=claim.fence, worker=claim.worker):
             raise lease_lost(claim)

@@ -24,6 +24,7 @@ def due_ago(job_ids, seconds: float) -> None:
 def test_page_names_queues_workers_and_states(storage, jobs):
     dead_worker = register(storage, name="crashed")
     storage.mark_dead(dead_worker, "exit code -9")
+    storage.mark_dead(register(storage, name="resting"), "stopped")
     register(storage, name="steady")
     buried(storage)
     insert(storage, 2, queue="mail")
@@ -32,6 +33,7 @@ def test_page_names_queues_workers_and_states(storage, jobs):
 
     for text in ("mail", "steady", "alive", "crashed", "dead: exit code -9", "OK"):
         assert text in out
+    assert "dead: stopped" not in out
 
 
 def test_json_has_stable_names(storage, jobs):

@@ -48,7 +48,7 @@ def test_each_dead_job_is_requeued_once(storage):
     assert len(claim(storage, worker, limit=100)) == 30
 
 
-def test_requeue_and_discard_never_both_win(storage):
+def test_requeue_and_discard_at_once_leave_no_job_half_changed(storage):
     worker = register(storage)
     dead = [buried(storage, worker) for _ in range(30)]
 

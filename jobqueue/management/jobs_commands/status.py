@@ -18,6 +18,9 @@ from jobqueue.management.jobs_commands.table import printable, render
 CLEAR = "\x1b[H\x1b[2J"
 """Moves to the corner of a terminal and empties it."""
 
+CALM = frozenset({"alive", "stopped"})
+"""States of a process that nobody needs to look at."""
+
 
 class Status(Subcommand):
     """Prints a page, or fails as a probe."""
@@ -161,13 +164,17 @@ def _workers(shell: Shell, current: control.Status) -> Iterator[str]:
         ["process", "name", "host:pid", "slots", "seen", "state"],
         rows,
         right=[3, 4],
-        paint=lambda n, text: shell.style.WARNING if n == 5 and text != "alive" else None,
+        paint=lambda n, text: shell.style.WARNING if n == 5 and text not in CALM else None,
         header_paint=shell.style.MIGRATE_LABEL,
     )
 
 
 def _place(worker: WorkerStatus | DeadWorker) -> tuple[str, str, str]:
     return worker.kind, worker.name, f"{worker.host}:{worker.pid}"
+
+
+def _end(worker: DeadWorker) -> str:
+    return worker.reason if worker.reason in CALM else f"dead: {worker.reason}"
 
 
 def _life(worker: WorkerStatus) -> str:

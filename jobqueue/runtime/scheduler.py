@@ -53,7 +53,7 @@ class Scheduler:
             queues |= sweep_unknown(storage)
         if queues:
             self.empty_rounds = 0
-            hints.send(self._alias, queues)
+            hints.send(self._alias, queues, self._connection)
         else:
             self.empty_rounds += 1
         if not self._only_promote and now >= self._prune_at:

@@ -23,6 +23,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import UUID
 
+from django.db import connections
+
 from jobqueue import signals
 from jobqueue.conf import ASYNC_SLOTS, Options
 from jobqueue.engine.recovery import Death
@@ -31,6 +33,7 @@ from jobqueue.ids import new_identity
 from jobqueue.runtime.exit_codes import ABORTED, CLEAN, LEASE_LOST, MISCONFIGURED
 from jobqueue.runtime.janitor import Janitor
 from jobqueue.runtime.ledger import Counters, Ledger
+from jobqueue.runtime.orders import ABORT, DRAIN
 from jobqueue.runtime.shutdown import STOP_SIGNALS, SignalBox
 from jobqueue.runtime.spec import ChildSpec
 from jobqueue.runtime.upkeep import Upkeep
@@ -110,7 +113,7 @@ class Supervisor:
             processes=self.plan.processes,
             threads=self.plan.threads,
             queues=",".join(self.plan.queues) or "all",
-            sessions="direct" if self.direct else "pooled: leases and polling only",
+            sessions=self._sessions,
         )
         signals.worker_started.send_robust(
             sender=Supervisor, worker=self.identity, queues=self.plan.queues
@@ -123,6 +126,13 @@ class Supervisor:
         finally:
             self._end(box)
         return self._exit_code
+
+    @property
+    def _sessions(self) -> str:
+        """How workers prove to be alive, for the log."""
+        if connections[self.options.database].vendor == "sqlite":
+            return "one host: life files"
+        return "direct" if self.direct else "pooled: leases and polling only"
 
     def counters(self) -> Counters:
         """Return the sum over all children, past and present."""
@@ -268,14 +278,14 @@ class Supervisor:
         emit("worker.draining", why=why, grace_seconds=self.options.grace_seconds)
         self._abort_at = time.monotonic() + self.options.grace_seconds
         for child in self.children:
-            child.order(b"d")
+            child.order(DRAIN)
 
     def _abort(self, why: str) -> None:
         """Children exit at once; their jobs roll back and are given back after ``waitpid``."""
         emit("worker.aborting", level=logging.WARNING, why=why)
         self._abort_at = time.monotonic() + 1.0
         for child in self.children:
-            child.order(b"a")
+            child.order(ABORT)
             if self._stop_signals > 2 or why == "the grace is over":
                 child.process.kill()
 

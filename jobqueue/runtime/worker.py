@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import os
 import random
-import signal
 import socket
 import threading
 import time
@@ -29,11 +28,12 @@ from jobqueue.engine.outcomes import Ended
 from jobqueue.events import emit
 from jobqueue.runtime import fork
 from jobqueue.runtime.appetite import Appetite
-from jobqueue.runtime.exit_codes import ABORTED, CLEAN
+from jobqueue.runtime.exit_codes import CLEAN
 from jobqueue.runtime.heartbeat import Heartbeat
 from jobqueue.runtime.ledger import Counters, Ledger
 from jobqueue.runtime.logs import configure
 from jobqueue.runtime.lookout import Lookout
+from jobqueue.runtime.orders import ignore_signals, obey
 from jobqueue.runtime.slots import AsyncSlots, Finished, Outbox, ThreadSlots
 from jobqueue.runtime.spec import ChildSpec
 from jobqueue.states import State
@@ -82,6 +82,7 @@ class Worker:
         self._held: dict[Fenced, Run | None] = {}
         self._connection = self.environment.open_connection()
         self._heartbeat = Heartbeat(self.environment, self, self._on_lease_lost)
+        self._is_hinted = False
         self._stop = threading.Event()
         self._backoff = 0.0
         self._counts = Counters()
@@ -90,8 +91,8 @@ class Worker:
 
     def run(self) -> int:
         """Register, work until told to stop, drain, and say goodbye."""
-        self._ignore_signals()
-        self._watch_supervisor()
+        ignore_signals()
+        obey(self.spec.control_fd, self._drain, self.options.grace_seconds)
         self._until_possible(self._register)
         self._heartbeat.start()
         self._threads.start()
@@ -127,6 +128,8 @@ class Worker:
         """One turn; return whether there was work, so that the next turn should come at once."""
         self._heartbeat.loop_turned()
         flushed = self._flush()
+        if self._stop.is_set():
+            self._listener.want(False)
         claimed = 0 if self._stop.is_set() else self._claim()
         self._give_back(0.0 if self._stop.is_set() else RELEASE_UNSTARTED_SECONDS)
         self._publish(claimed, flushed)
@@ -188,12 +191,19 @@ class Worker:
         queues, floors = lookout.look(storage)
         claims: list[Claim] = []
         if queues:
-            claims = storage.claim_many(
-                self.spec.identity_id, queues, lookout.tasks, room, floors
-            )
+            claims = storage.claim_many(self.spec.identity_id, queues, lookout.tasks, room, floors)
+            self._share_hint(queues, is_full=len(claims) == room)
         if not claims and lookout.found_nothing(storage):
             self._wake.set()
         return self._take(claims)
+
+    def _share_hint(self, queues: list[str], *, is_full: bool) -> None:
+        """Pass a hint on that led to a full batch: there may be work for another worker, too."""
+        if not self.spec.queues:
+            self._listener.watch(queues)
+        if self._is_hinted and is_full:
+            self._listener.pass_on(queues)
+        self._is_hinted = False
 
     def _claim_alone(self) -> int:
         queues, _ = self._for_threads.look(self._storage())
@@ -267,7 +277,7 @@ class Worker:
         )
         for claim in claims:
             self._held.pop((claim.id, claim.fence), None)
-        hints.send(self.spec.backend, {claim.queue for claim in claims})
+        hints.send(self.spec.backend, {claim.queue for claim in claims}, self._connection)
 
     # --- what the beat asks ----------------------------------------
 
@@ -289,34 +299,14 @@ class Worker:
     # --- waking, stopping ----------------------------------------
 
     def _on_hint(self, queue: str) -> None:
+        self._is_hinted = True
         self._for_threads.hinted()
         self._for_loop.hinted()
         self._wake.set()
 
-    def _ignore_signals(self) -> None:
-        """Leave signals to the supervisor: a terminal's Ctrl-C reaches the whole group.
-
-        A Python handler, not SIG_IGN: programs that a job starts get the default back.
-        """
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, lambda *_: None)
-
-    def _watch_supervisor(self) -> None:
-        thread = threading.Thread(target=self._obey, name="jobqueue-control", daemon=True)
-        thread.start()
-
-    def _obey(self) -> None:
-        """Read orders: b"d" drains, b"a" exits at once, the end of the pipe means drain."""
-        while True:
-            order = os.read(self.spec.control_fd, 1)
-            if order == b"a":
-                os._exit(ABORTED)
-            self._stop.set()
-            self._wake.set()
-            if not order:
-                break
-        time.sleep(self.options.grace_seconds)  # no supervisor any more to end us
-        os._exit(ABORTED)
+    def _drain(self) -> None:
+        self._stop.set()
+        self._wake.set()
 
     def _lookout(self, *, is_async: bool) -> Lookout:
         names = sorted(n for n, task in self._tasks.items() if task.is_async == is_async)

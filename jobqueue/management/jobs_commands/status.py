@@ -157,7 +157,7 @@ def _workers(shell: Shell, current: control.Status) -> Iterator[str]:
         for w in current.workers
     ]
     rows += [
-        [w.kind, w.name, f"{w.host}:{w.pid}", "–", age(w.seconds), f"dead: {w.reason}"]
+        [w.kind, w.name, f"{w.host}:{w.pid}", "–", age(w.seconds), _end(w)]
         for w in current.dead_workers
     ]
     yield from render(

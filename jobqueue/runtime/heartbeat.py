@@ -19,6 +19,7 @@ from typing import Protocol
 
 from jobqueue.engine.completion import Fenced
 from jobqueue.engine.environment import Environment
+from jobqueue.engine.proof import backend_pid
 from jobqueue.engine.recovery import release_uncharged
 from jobqueue.events import emit
 from jobqueue.runtime.exit_codes import LEASE_LOST
@@ -70,10 +71,19 @@ class Heartbeat:
         self._is_failing = False
         self._is_lost = False
         self._threads: list[threading.Thread] = []
+        self._has_life_lock = False
+        self._lost_sessions: set[int] = set()
+
+    def hold_life_lock(self) -> None:
+        """Take the life lock: before the worker's row exists, as a row without it is a dead one's."""
+        try:
+            self._take_life_lock()
+        except Exception:
+            self._drop_session()
+            raise
 
     def start(self) -> None:
-        """Take the life lock, then beat and watch in threads."""
-        self._take_life_lock()
+        """Beat and watch in threads, once the worker is registered."""
         self._last_success = boot_seconds()
         for target in (self._beat_forever, self._watch_forever):
             thread = threading.Thread(target=target, name="jobqueue-heartbeat", daemon=True)
@@ -104,6 +114,7 @@ class Heartbeat:
                 if self._loop_turned or not self._has_turned or self._one_host:
                     self._loop_turned = False
                     self._beat()
+                self._take_life_lock()
                 self._recovered()
                 self._wait(self._options.heartbeat_seconds)
             except Exception as error:
@@ -144,9 +155,26 @@ class Heartbeat:
     # --- the beat's session ----------------------------------------
 
     def _take_life_lock(self) -> None:
+        """Hold the life lock, unless it is held already or nobody could trust it.
+
+        A session that we lost may live on in the server, holding the lock until it notices: it is
+        ended first. Otherwise the lock would be missed, some time later, while we are well.
+        """
+        if self._has_life_lock or not (self._environment.direct or self._one_host):
+            return
         storage = storage_for(self._connection, self._options)
-        if self._environment.direct or self._one_host:
-            storage.hold_life_lock(self._environment.identity)
+        for pid in self._lost_sessions:
+            storage.end_session(pid, self._environment.identity)
+        storage.hold_life_lock(self._environment.identity)
+        self._has_life_lock = True
+        self._lost_sessions.clear()
+
+    def _drop_session(self) -> None:
+        pid = backend_pid(self._connection)
+        if pid is not None:
+            self._lost_sessions.add(pid)
+        discard(self._connection)
+        self._has_life_lock = False
 
     def _wait(self, seconds: float) -> None:
         """Wait for the next beat, watching the session's socket: its loss must not go unseen."""
@@ -168,7 +196,7 @@ class Heartbeat:
             emit("heartbeat.failing", level=logging.WARNING, error=str(error).split("\n")[0][:200])
         if self._one_host:
             return
-        discard(self._connection)
+        self._drop_session()
         try:
             self._take_life_lock()
             self._loop_turned = True  # the renewal itself follows at once

@@ -48,11 +48,11 @@ class Reaper:
     def run_once(self) -> bool:
         """Look once at everything; return False (nothing makes the next look urgent)."""
         storage = storage_for(self._connection, self._options)
-        restarted = self._notice_connection(storage)
+        self._notice_connection(storage)
         workers = storage.workers()
         for worker in self._without_lock(storage, workers):
             recover(storage, Death(worker, "life lock lost"), self._options)
-        self._expire(storage, workers, restarted)
+        self._expire(storage, workers)
         for worker in storage.orphan_workers():
             recover(storage, Death(worker, "no live row"), self._options)
         overdue = storage.overdue(DEADLINE_SLACK_SECONDS)
@@ -69,20 +69,18 @@ class Reaper:
 
     # --- life locks ----------------------------------------
 
-    def _notice_connection(self, storage: Storage) -> bool:
-        """Note a new connection or server; return whether the server was restarted since."""
+    def _notice_connection(self, storage: Storage) -> None:
+        """Note a new connection or server: what was seen before proves nothing any more."""
         now = time.monotonic()
         if self._connected_at is None:
             self._is_direct = storage.is_direct()
             self._connected_at = now
         started = storage.server_started_at()
-        restarted = self._server_started_at not in (None, started)
-        if restarted:
+        if self._server_started_at not in (None, started):
             self._connected_at = now
             self._seen_locked.clear()
             self._missing_since.clear()
         self._server_started_at = started
-        return restarted
 
     def _without_lock(self, storage: Storage, workers: Sequence[WorkerRow]) -> list[UUID]:
         """Return workers whose life lock, seen before, is missing in looks that span 1.5 s.
@@ -114,14 +112,19 @@ class Reaper:
 
     # --- leases ----------------------------------------
 
-    def _expire(self, storage: Storage, workers: Sequence[WorkerRow], restarted: bool) -> None:
-        """Declare workers dead whose lease ran out (on one host: whose life file is not held)."""
+    def _expire(self, storage: Storage, workers: Sequence[WorkerRow]) -> None:
+        """Declare workers dead whose lease ran out (on one host: whose life file is not held).
+
+        Their jobs are suspects unless the database or network may be at fault: the server was
+        restarted since the last renewal, or much of the fleet ran out together.
+        """
         candidates = [w for w in workers if storage.one_host or w.lease_left < 0]
         expired = [w for w in candidates if storage.mark_expired(w.id)]
         if not expired:
             return
-        blamed = storage.one_host or not (restarted or _is_fleet_wide(expired, workers))
+        fleet_wide = not storage.one_host and _is_fleet_wide(expired, workers)
         for worker in expired:
+            blamed = not (fleet_wide or worker.missed_restart)
             emit("worker.expired", level=logging.WARNING, worker=worker.id, blamed=blamed)
             recover(storage, Death(worker.id, "lease expired", blamed=blamed), self._options)
 

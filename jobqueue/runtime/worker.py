@@ -79,7 +79,7 @@ class Worker:
             1 if spec.alone else ASYNC_SLOTS, self._ledger, self._outbox, self._make
         )
         self._appetite = Appetite(spec.threads, self.options.batch)
-        self._held: dict[Fenced, Run | None] = {}
+        self._held: dict[UUID, tuple[int, Run | None]] = {}
         self._connection = self.environment.open_connection()
         self._heartbeat = Heartbeat(self.environment, self, self._on_lease_lost)
         self._is_hinted = False
@@ -93,6 +93,7 @@ class Worker:
         """Register, work until told to stop, drain, and say goodbye."""
         ignore_signals()
         obey(self.spec.control_fd, self._drain, self.options.grace_seconds)
+        self._until_possible(self._heartbeat.hold_life_lock)
         self._until_possible(self._register)
         self._heartbeat.start()
         self._threads.start()
@@ -216,11 +217,10 @@ class Worker:
         """Hand claims to the slots; give back what must not wait or is held already."""
         back = []
         for claim in claims:
-            key = (claim.id, claim.fence)
-            if key in self._held or not self._appetite.may_wait(claim, self._threads.waiting):
+            if claim.id in self._held or not self._appetite.may_wait(claim, self._threads.waiting):
                 back.append(claim)
                 continue
-            self._held[key] = None
+            self._held[claim.id] = (claim.fence, None)
             if self._tasks[claim.task].is_async:
                 self._coroutines.put(claim)
             else:
@@ -232,7 +232,7 @@ class Worker:
         """Return the run of a claim, in the slot that runs it."""
         run = prepare(claim, self._tasks[claim.task], self.environment, self.middleware)
         if isinstance(run, Run):
-            self._held[(claim.id, claim.fence)] = run
+            self._held[claim.id] = (claim.fence, run)
         return run
 
     # --- ends ----------------------------------------
@@ -252,7 +252,7 @@ class Worker:
 
     def _forget(self, item: Finished) -> None:
         ended, entry = item
-        self._held.pop((ended.claim.id, ended.claim.fence), None)
+        self._held.pop(ended.claim.id, None)
         self._ledger.clear(entry)
         self._appetite.learn(ended)
         if self._tasks[ended.claim.task].is_async:
@@ -264,7 +264,15 @@ class Worker:
 
     def _give_back(self, older_than: float) -> None:
         """Release claims that found no slot in time, so that an idle worker can have them."""
-        self._release(self._threads.take_back(older_than))
+        claims = self._threads.take_back(older_than)
+        try:
+            self._release(claims)
+        except (OperationalError, InterfaceError):
+            for claim in claims:
+                self._threads.put(claim)  # still ours, as far as we know
+            raise
+        for claim in claims:
+            self._held.pop(claim.id, None)
 
     def _release(self, claims: list[Claim]) -> None:
         if not claims:
@@ -275,20 +283,19 @@ class Worker:
                 for c in claims
             ]
         )
-        for claim in claims:
-            self._held.pop((claim.id, claim.fence), None)
         hints.send(self.spec.backend, {claim.queue for claim in claims}, self._connection)
 
     # --- what the beat asks ----------------------------------------
 
     def held(self) -> set[Fenced]:
         """Return the jobs (id, fence) that this process holds."""
-        return set(self._held.copy())  # a copy in one step: other threads write
+        held = self._held.copy()  # in one step: other threads write
+        return {(job_id, fence) for job_id, (fence, _) in held.items()}
 
     def abandon(self, fenced: Fenced) -> None:
         """Tell the run of a job that its row is no longer ours."""
-        run = self._held.get(fenced)
-        if run is not None:
+        fence, run = self._held.get(fenced[0], (0, None))
+        if run is not None and fence == fenced[1]:
             run.state.abandoned = True
         emit("job.abandoned", level=logging.WARNING, job=fenced[0], fence=fenced[1])
 

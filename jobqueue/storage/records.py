@@ -149,7 +149,10 @@ class NewWorker:
 
 
 class WorkerRow(NamedTuple):
-    """A worker's row, as recovery reads it; ages are seconds on the database's clock."""
+    """A worker's row, as recovery reads it; ages are seconds on the database's clock.
+
+    missed_restart: its last renewal is older than the server, so the restart may be why it ran out.
+    """
 
     id: UUID
     kind: str
@@ -158,6 +161,7 @@ class WorkerRow(NamedTuple):
     direct: bool
     lease_left: float
     renewed_ago: float
+    missed_restart: bool = False
 
 
 class HorizonHolder(NamedTuple):

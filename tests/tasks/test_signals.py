@@ -6,12 +6,18 @@ import pytest
 from django.db import transaction
 
 from jobqueue import backend as backend_module
+from jobqueue import compat
 from jobqueue.backend import JobQueueBackend
 from jobqueue.compat import FRAMEWORK_LOGGER, signal_is_heard, task_enqueued
 from jobqueue.models import Job
 from tests.tasks.samples import add
 
 pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _ask_log_handlers_anew(monkeypatch):
+    monkeypatch.setattr(compat, "_printed", {})
 
 
 def test_task_enqueued_is_sent_right_after_the_insert_with_the_result(announced):

@@ -37,11 +37,13 @@ def guarded_block(run: RunState) -> Iterator[None]:
     storage = storage_for(connection, environment.options)
     proof = CommitProof()
     session = pid = None
+    # In an atomic task the limit would outlive the block: the task may think for longer than that.
+    idle_seconds = None if run.in_atomic_task else environment.options.lease_seconds
     run.in_block = True
     try:
         with transaction.atomic(using=environment.options.database, durable=not run.in_atomic_task):
             transaction.on_commit(proof.plant, using=environment.options.database)
-            storage.hold(run.claim, environment.options.lease_seconds)
+            storage.hold(run.claim, idle_seconds)
             session, pid = connection.connection, backend_pid(connection)
             yield
             if run.commit_result is not None:

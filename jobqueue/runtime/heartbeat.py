@@ -72,10 +72,10 @@ class Heartbeat:
         self._is_lost = False
         self._threads: list[threading.Thread] = []
         self._has_life_lock = False
-        self._lost_sessions: set[int] = set()
+        self._sessions: set[int] = set()
 
     def hold_life_lock(self) -> None:
-        """Take the life lock: before the worker's row exists, as a row without it is a dead one's."""
+        """Take the life lock, before the worker's row exists: without it a row is a dead one's."""
         try:
             self._take_life_lock()
         except Exception:
@@ -163,16 +163,17 @@ class Heartbeat:
         if self._has_life_lock or not (self._environment.direct or self._one_host):
             return
         storage = storage_for(self._connection, self._options)
-        for pid in self._lost_sessions:
-            storage.end_session(pid, self._environment.identity)
+        self._connection.ensure_connection()
+        pid = backend_pid(self._connection)  # a broken session no longer knows it
+        for lost in self._sessions:
+            storage.end_session(lost, self._environment.identity)
+        if pid is not None:
+            self._sessions.add(pid)
         storage.hold_life_lock(self._environment.identity)
         self._has_life_lock = True
-        self._lost_sessions.clear()
+        self._sessions &= {pid}
 
     def _drop_session(self) -> None:
-        pid = backend_pid(self._connection)
-        if pid is not None:
-            self._lost_sessions.add(pid)
         discard(self._connection)
         self._has_life_lock = False
 

@@ -16,6 +16,7 @@ import socket
 import threading
 from dataclasses import dataclass, field
 from enum import Enum
+from urllib.parse import urlsplit
 
 CHUNK_BYTES = 256 * 1024
 TAIL_BYTES = 16 * 1024
@@ -53,10 +54,11 @@ class Pair:
 
 
 class Proxy:
-    """Listens on a free port of loopback in front of `target` (host, port)."""
+    """Listens on a free port of loopback in front of the server at `url`."""
 
-    def __init__(self, target: tuple[str, int]) -> None:
-        self._target = target
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        self._target = (parts.hostname, parts.port)
         self._selector = selectors.DefaultSelector()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._wake, self._woken = socket.socketpair()
@@ -68,9 +70,12 @@ class Proxy:
         self._selector.register(self._woken, selectors.EVENT_READ)
         self._thread = threading.Thread(target=self._serve, name="proxy", daemon=True)
 
-    @property
-    def port(self) -> int:
-        return self._listener.getsockname()[1]
+    def url(self, url: str) -> str:
+        """Return `url` with this proxy in the server's place."""
+        parts = urlsplit(url)
+        credentials = parts.netloc.rpartition("@")[0]
+        port = self._listener.getsockname()[1]
+        return parts._replace(netloc=f"{credentials}@127.0.0.1:{port}").geturl()
 
     def __enter__(self) -> "Proxy":
         self._thread.start()

@@ -4,7 +4,6 @@ One worker meets all of these in turn, through a proxy that loses its connection
 """
 
 from collections.abc import Iterator
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -22,15 +21,14 @@ CLAIM = b"SET state = 'running', fence = j.fence + 1"
 
 @pytest.fixture(scope="module")
 def proxy(process_url: str) -> Iterator[Proxy]:
-    parts = urlsplit(process_url)
-    with Proxy((parts.hostname, parts.port)) as proxy:
+    with Proxy(process_url) as proxy:
         yield proxy
 
 
 @pytest.fixture(scope="module")
 def worker(shared_site: Site, proxy: Proxy) -> Program:
     """A worker whose sessions all go through the proxy."""
-    program = shared_site.runworker("--threads", "20", url=proxied(shared_site.url, proxy))
+    program = shared_site.runworker("--threads", "20", url=proxy.url(shared_site.url))
     program.workers()
     return program
 
@@ -111,10 +109,3 @@ def test_lost_claim_is_reconciled_by_the_living_worker(site, proxy, worker, how)
 def test_worker_survived_all_of_it(site, worker):
     assert len(worker.events("process.started")) == 1
     assert worker.stop() == 0
-
-
-def proxied(url: str, proxy: Proxy) -> str:
-    """Return `url` through the proxy."""
-    parts = urlsplit(url)
-    credentials = parts.netloc.rpartition("@")[0]
-    return parts._replace(netloc=f"{credentials}@127.0.0.1:{proxy.port}").geturl()

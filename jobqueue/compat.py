@@ -119,7 +119,7 @@ def signal_is_heard(signal: Any, level: int = logging.INFO) -> bool:
 
 
 _printed: dict[int, tuple[float, bool]] = {}
-PRINTED_SECONDS = 1.0
+PRINTED_SECONDS = 0.1
 """How long an answer about log handlers is trusted: it is asked for every job."""
 
 

@@ -83,6 +83,7 @@ class JobContext(TaskContext):  # type: ignore[type-arg] # generic for type chec
         self,
         name: str,
         function: Callable[..., Any],
+        /,
         *args: Any,
         atomic: bool = False,
         **kwargs: Any,
@@ -122,4 +123,5 @@ class JobContext(TaskContext):  # type: ignore[type-arg] # generic for type chec
         self._run.commit_result = encode_value(result, limit)
 
     def __repr__(self) -> str:
-        return f"<JobContext {self._run.claim.task} {self._run.claim.id} fence {self._run.claim.fence}>"
+        claim = self._run.claim
+        return f"<JobContext {claim.task} {claim.id} fence {claim.fence}>"

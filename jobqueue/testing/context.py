@@ -31,6 +31,7 @@ class EagerContext(JobContext):
         self,
         name: str,
         function: Callable[..., Any],
+        /,
         *args: Any,
         atomic: bool = False,
         **kwargs: Any,

@@ -1,34 +1,36 @@
-"""``manage.py runworker``: run jobs."""
+"""``manage.py runworker``: run jobs.
+
+Channels has a command of this name, too: given channel names or ``--layer`` ours hands over to
+it. ``manage.py jobs work`` is the same as ours under a name that cannot collide.
+"""
 
 from __future__ import annotations
 
 import logging
 import socket
 import sys
-import time
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
-from django.db import OperationalError, connections
-from django.db.migrations.executor import MigrationExecutor
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from django.db import connections
 
 from jobqueue.compat import task_backends
-from jobqueue.conf import Options, options_for
-from jobqueue.exceptions import InvalidOptions
+from jobqueue.conf import Options
+from jobqueue.management.base import ServiceCommand
 from jobqueue.runtime.exit_codes import MISCONFIGURED
-from jobqueue.runtime.logs import configure
 from jobqueue.runtime.supervisor import Supervisor, WorkerPlan
 from jobqueue.storage.connections import is_direct
 from jobqueue.tasks import autodiscover
 
-SESSIONS_PER_PROCESS = 3
-"""Beside one a thread: the fetch loop's, the beat's and the side connection's."""
-SESSIONS_PER_SUPERVISOR = 4
+SESSIONS_PER_PROCESS = 4
+"""Beside one a thread: the fetch loop's, the beat's, the listener's and the side connection's."""
+SESSIONS_PER_SUPERVISOR = 5
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     """Run worker processes until told to stop."""
 
     help = (
@@ -38,8 +40,8 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
         add = parser.add_argument
-        add("--backend", default="default", help="alias in TASKS (default: default)")
         add("--queues", default="", help="comma separated; default: the alias' QUEUES")
         add("--processes", type=_positive, default=1, help="worker processes (default: 1)")
         add("--threads", type=_positive, default=4, help="threads a process (default: 4)")
@@ -47,87 +49,49 @@ class Command(BaseCommand):
         add(
             "--no-maintenance",
             action="store_true",
-            help="leave ticks, reaping and pruning to runscheduler and runreaper",
+            help="leave sweeps, reaping and pruning to runscheduler and runreaper",
         )
         add("--until-empty", action="store_true", help="exit when nothing is ready or running")
         add("--health-file", type=Path, help="a file touched every second while all is well")
-        add("--wait-for-migrations", action="store_true", help="wait until migrate has run")
-        add_logging(parser)
+        add("--layer", default=None, help="of Channels: hands over to its runworker")
+        add("channels", nargs="*", help="of Channels: hands over to its runworker")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        configure(options["log_format"], options["log_level"])
-        alias = options["backend"]
-        engine_options = usable_options(alias)
-        wait_for_schema(engine_options, wait=options["wait_for_migrations"])
+        if options["channels"] or options["layer"]:
+            _hand_over(options)
+            return
+        super().handle(*args, **options)
+
+    def start(self, engine_options: Options, options: dict[str, Any]) -> None:
         try:
             autodiscover(engine_options)
         except Exception:
             logging.getLogger("jobqueue").exception("A module with tasks cannot be imported")
             sys.exit(MISCONFIGURED)
-        plan = WorkerPlan(
-            backend=alias,
-            queues=_queues(alias, options["queues"]),
-            processes=options["processes"],
-            threads=options["threads"],
-            maintenance=not options["no_maintenance"],
-            until_empty=options["until_empty"],
-            health_file=options["health_file"],
-            name=options["name"] or socket.gethostname(),
-            log_format=options["log_format"],
-            log_level=options["log_level"],
-        )
-        self._say_connections(plan)
-        direct = is_direct(engine_options.database)
-        connections.close_all()
-        sys.exit(Supervisor(plan, engine_options, direct).run())
-
-    def _say_connections(self, plan: WorkerPlan) -> None:
+        plan = _plan(options)
         count = plan.processes * (plan.threads + SESSIONS_PER_PROCESS) + SESSIONS_PER_SUPERVISOR
         self.stderr.write(
             f"{plan.processes} process(es) of {plan.threads} thread(s): up to {count} database "
             f"connections."
         )
+        direct = is_direct(engine_options.database)
+        connections.close_all()
+        sys.exit(Supervisor(plan, engine_options, direct).run())
 
 
-def add_logging(parser: ArgumentParser) -> None:
-    """Add the options about logs that all commands which run share."""
-    parser.add_argument(
-        "--log-format", choices=("auto", "text", "json"), default="auto", help="default: auto"
+def _plan(options: dict[str, Any]) -> WorkerPlan:
+    return WorkerPlan(
+        backend=options["backend"],
+        queues=_queues(options["backend"], options["queues"]),
+        processes=options["processes"],
+        threads=options["threads"],
+        maintenance=not options["no_maintenance"],
+        until_empty=options["until_empty"],
+        health_file=options["health_file"],
+        name=options["name"] or socket.gethostname(),
+        log_format=options["log_format"],
+        log_level=options["log_level"],
     )
-    parser.add_argument("--log-level", default="info", help="default: info")
-
-
-def usable_options(alias: str) -> Options:
-    """Return the alias' options; raise CommandError that says what is wrong with them."""
-    try:
-        backend = task_backends[alias]
-        if not getattr(backend, "is_jobqueue", False):
-            raise CommandError(f"TASKS[{alias!r}] does not use jobqueue's backend.")
-        return options_for(alias)
-    except InvalidOptions as error:
-        raise CommandError(str(error)) from error
-    except Exception as error:
-        if isinstance(error, CommandError):
-            raise
-        raise CommandError(f"TASKS[{alias!r}] cannot be used: {error}") from error
-
-
-def wait_for_schema(options: Options, *, wait: bool) -> None:
-    """Raise CommandError unless the schema is that of this version; or wait for it."""
-    connection = connections[options.database]
-    while True:
-        try:
-            executor = MigrationExecutor(connection)
-            leaves = [n for n in executor.loader.graph.leaf_nodes() if n[0] == "jobqueue"]
-            if not executor.migration_plan(leaves):
-                return
-            problem = "jobqueue's migrations have not been applied: run `manage.py migrate`."
-        except OperationalError as error:
-            problem = f"the database does not answer: {error}"
-            connection.close()
-        if not wait:
-            raise CommandError(problem)
-        time.sleep(1.0)
 
 
 def _queues(alias: str, text: str) -> tuple[str, ...]:
@@ -141,6 +105,19 @@ def _queues(alias: str, text: str) -> tuple[str, ...]:
             f"{', '.join(sorted(allowed))}."
         )
     return names or tuple(sorted(allowed))
+
+
+def _hand_over(options: dict[str, Any]) -> None:
+    """Run Channels' command of the same name with what was given to ours."""
+    try:
+        from channels.management.commands.runworker import Command as ChannelsCommand
+    except ImportError as error:
+        raise CommandError(
+            "Channel names and --layer belong to Channels, which is not installed; jobqueue's "
+            "runworker takes queues by --queues."
+        ) from error
+    layer = {} if options["layer"] is None else {"layer": options["layer"]}
+    call_command(ChannelsCommand(), *options["channels"], **layer)
 
 
 def _positive(text: str) -> int:

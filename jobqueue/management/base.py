@@ -1,0 +1,91 @@
+"""What the commands that run until told to stop share: options, checks, waiting for the schema."""
+
+from __future__ import annotations
+
+import time
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import OperationalError, connections
+from django.db.migrations.executor import MigrationExecutor
+
+from jobqueue.compat import task_backends
+from jobqueue.conf import Options, options_for
+from jobqueue.exceptions import InvalidOptions
+from jobqueue.runtime.logs import configure
+
+SCHEMA_LOOK_SECONDS = 1.0
+
+
+class ServiceCommand(BaseCommand):
+    """A command that runs until told to stop; `start` is what it does.
+
+    Its system checks include those of its database: what a durability setting would lose is
+    said before the first job runs.
+    """
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        add = parser.add_argument
+        add("--backend", default="default", help="alias in TASKS (default: default)")
+        add("--wait-for-migrations", action="store_true", help="wait until migrate has run")
+        add(
+            "--log-format",
+            choices=("auto", "text", "json"),
+            default="auto",
+            help="auto: text on a terminal, else JSON lines",
+        )
+        add("--log-level", default="info", choices=("debug", "info", "warning", "error"))
+
+    def get_check_kwargs(self, options: dict[str, Any]) -> Any:
+        """Let the checks of the alias' database run, too, if it can be known and answers."""
+        alias = options["backend"]
+        try:
+            database = options_for(alias).database
+            connections[database].ensure_connection()
+        except Exception:
+            return {}  # said with a message of its own when the command starts
+        return {"databases": [database]}
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        configure(options["log_format"], options["log_level"])
+        engine_options = usable_options(options["backend"])
+        wait_for_schema(engine_options, wait=options["wait_for_migrations"])
+        self.start(engine_options, options)
+
+    def start(self, engine_options: Options, options: dict[str, Any]) -> None:
+        """Run until told to stop."""
+        raise NotImplementedError
+
+
+def usable_options(alias: str) -> Options:
+    """Return the alias' options; raise CommandError that says what is wrong with them."""
+    try:
+        backend = task_backends[alias]
+        if not getattr(backend, "is_jobqueue", False):
+            raise CommandError(f"TASKS[{alias!r}] does not use jobqueue's backend.")
+        return options_for(alias)
+    except CommandError:
+        raise
+    except InvalidOptions as error:
+        raise CommandError(str(error)) from error
+    except Exception as error:
+        raise CommandError(f"TASKS[{alias!r}] cannot be used: {error}") from error
+
+
+def wait_for_schema(options: Options, *, wait: bool) -> None:
+    """Raise CommandError unless the schema is that of this version; or wait for it."""
+    connection = connections[options.database]
+    while True:
+        try:
+            executor = MigrationExecutor(connection)
+            leaves = [n for n in executor.loader.graph.leaf_nodes() if n[0] == "jobqueue"]
+            if not executor.migration_plan(leaves):
+                return
+            problem = "jobqueue's migrations have not been applied: run `manage.py migrate`."
+        except OperationalError as error:
+            problem = f"the database does not answer: {error}"
+            connection.close()
+        if not wait:
+            raise CommandError(problem)
+        time.sleep(SCHEMA_LOOK_SECONDS)

@@ -104,27 +104,38 @@ def flush(storage: Storage, ended: Sequence[Ended], environment: Environment) ->
     """Write the ends of executions in batches; then tell signals and events.
 
     Raise OperationalError or InterfaceError if the database is away: nothing is forgotten, call
-    again with the same `ended`. A row that the database refuses is split from its batch and
-    recorded as a failure. What no longer matches is reported as a lost lease.
+    again with the same `ended`. A success that the database refuses is split from its batch and
+    recorded as a failure; an end that it refuses in any form is logged, and left to the reaper.
+    What no longer matches is reported as a lost lease.
     """
+    to_tell = {_fenced(e): e for e in ended}
     successes = [e for e in ended if e.result is not None]
     failures = [e for e in ended if e.failure is not None]
     missing: set[Fenced] = set()
+
+    def end_as_failure(one: Ended, error: DatabaseError) -> None:
+        failure = decide_unrunnable(one.claim, error, environment.options)
+        failures.append(Ended(one.claim, one.started, one.ended, failure=failure))
+        to_tell[_fenced(one)] = failures[-1]
+
+    def leave_to_reaper(one: Ended, error: DatabaseError) -> None:
+        logger.error("The end of job %s cannot be stored: %s", one.claim.id, error)
+        del to_tell[_fenced(one)]
+
     if successes:
+        worker = successes[0].claim.worker
         missing |= _in_halves(
             successes,
-            lambda part: storage.finish_many(part[0].claim.worker, [e.as_success() for e in part]),
-            lambda one, error: _record_refused(storage, one, error, environment),
+            lambda part: storage.finish_many(worker, [e.as_success() for e in part]),
+            end_as_failure,
         )
     if failures:
         missing |= _in_halves(
             failures,
             lambda part: storage.end_many([e.as_ending() for e in part]),
-            lambda one, error: logger.error(
-                "The end of job %s cannot be stored; it will be reaped: %s", one.claim.id, error
-            ),
+            leave_to_reaper,
         )
-    _announce([e for e in ended if not _is_lost(storage, e, missing)])
+    _announce([e for e in to_tell.values() if not _is_lost(storage, e, missing)])
     if environment.test_connection is None:
         clean_connections()  # receivers ran in this thread, which runs no jobs that would do it
 
@@ -147,12 +158,8 @@ def _in_halves(
     return _in_halves(part[:middle], write, refuse) | _in_halves(part[middle:], write, refuse)
 
 
-def _record_refused(
-    storage: Storage, ended: Ended, error: DatabaseError, environment: Environment
-) -> None:
-    failure = decide_unrunnable(ended.claim, error, environment.options)
-    refused = Ended(ended.claim, ended.started, ended.ended, failure=failure)
-    storage.end_many([refused.as_ending()])
+def _fenced(ended: Ended) -> Fenced:
+    return ended.claim.id, ended.claim.fence
 
 
 def _is_lost(storage: Storage, ended: Ended, missing: set[Fenced]) -> bool:
@@ -163,7 +170,7 @@ def _is_lost(storage: Storage, ended: Ended, missing: set[Fenced]) -> bool:
     if ended.result is None and ended.failure is None:
         emit("job.lease_lost", level=logging.WARNING, job=claim.id, fence=claim.fence)
         return True
-    if (claim.id, claim.fence) not in missing:
+    if _fenced(ended) not in missing:
         return False
     expected = Outcome.SUCCEEDED if ended.failure is None else ended.failure.outcome
     if storage.verdict(claim).outcome == expected:
@@ -219,10 +226,15 @@ def announce_finished(backend_alias: str, job_id: object) -> None:
     _send_result(task_finished, backend_alias, job_id)
 
 
-def announce_started(claim: Claim) -> None:
-    """Send Django's ``task_started`` for a job whose code is about to run; never raise."""
-    if signal_is_heard(task_started):
-        _send_result(task_started, claim.backend, claim.id)
+def announce_started(claim: Claim) -> bool:
+    """Send Django's ``task_started`` for a job whose code is about to run; never raise.
+
+    Return whether anybody heard it: receivers may leave this thread's connections in any state.
+    """
+    if not signal_is_heard(task_started):
+        return False
+    _send_result(task_started, claim.backend, claim.id)
+    return True
 
 
 def _send_result(signal: Signal, backend_alias: str, job_id: object) -> None:

@@ -19,7 +19,7 @@ import contextvars
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from asgiref.sync import sync_to_async
@@ -115,9 +115,9 @@ def prepare(
 def run_sync(run: Run) -> Ended:
     """Run a ``def`` task in this thread; never raises. The thread's connections come back clean."""
     connection = connections[run.environment.options.database]
-    announce_started(run.claim)  # before the transaction: receivers are no part of the job
+    heard = announce_started(run.claim)  # before the transaction: receivers are no part of the job
     if not _in_test(run.environment):
-        drop_gone()
+        clean_connections() if heard else drop_gone()
     try:
         if run.task.atomic:
             return _run_atomic(run, connection)
@@ -201,6 +201,8 @@ def _run_atomic(run: Run, connection: BaseDatabaseWrapper) -> Ended:
         if verdict is not None:
             return verdict
         emit("job.rerun", job=run.claim.id, fence=run.claim.fence, error=repr(trial.error)[:200])
+        args, kwargs = decode_arguments(run.claim.arguments)  # the last pass may have changed them
+        run = replace(run, args=args, kwargs=kwargs)
     raise AssertionError("unreachable: the last rerun is always judged")
 
 

@@ -54,7 +54,7 @@ def clean_connections() -> None:
         each.queries_log.clear()
         if is_in_transaction(each) or _status(each.connection) == _UNKNOWN:
             discard(each)
-        elif each.errors_occurred or each.close_at is not None:
+        elif each.errors_occurred or each.close_at is not None or _is_manual(each):
             each.close_if_unusable_or_obsolete()
 
 
@@ -70,6 +70,11 @@ def _wrappers() -> Sequence[BaseDatabaseWrapper]:
     if known is None:
         known = _thread.wrappers = connections.all()
     return known
+
+
+def _is_manual(connection: BaseDatabaseWrapper) -> bool:
+    """Return whether autocommit was left off: the next ``atomic()`` would not commit."""
+    return bool(connection.autocommit != connection.settings_dict["AUTOCOMMIT"])
 
 
 def _is_gone(session: Any) -> bool:

@@ -87,6 +87,7 @@ class Bench:
         self,
         body: Callable[..., Any],
         task: JobTask[..., Any] = atomic_job,
+        /,
         *args: Any,
         **kwargs: Any,
     ) -> UUID:
@@ -125,6 +126,7 @@ class Bench:
         self,
         body: Callable[..., Any],
         task: JobTask[..., Any] = atomic_job,
+        /,
         *args: Any,
         **kwargs: Any,
     ) -> Ran:

@@ -3,7 +3,7 @@
 A middleware is a factory ``factory(call_next) -> callable`` taking and passing on the job's
 context: ``def timing(call_next): def run(context): …; return call_next(context)``. One with
 ``async_capable = True`` is given a coroutine function for ``async def`` tasks and must return
-one; others run in a thread around them. Outermost first.
+one; others run around them in the job's thread for sync code. Outermost first.
 """
 
 from __future__ import annotations
@@ -52,4 +52,4 @@ def _wrapped(factory: Factory, inner: Callable[..., Any]) -> Callable[..., Any]:
     if getattr(factory, "async_capable", False):
         markcoroutinefunction(inner) if not iscoroutinefunction(inner) else None
         return factory(inner)
-    return sync_to_async(factory(async_to_sync(inner)), thread_sensitive=False)
+    return sync_to_async(factory(async_to_sync(inner)))

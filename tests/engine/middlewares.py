@@ -1,5 +1,7 @@
 """Middleware of the tests; `trace` holds what each has seen, in order."""
 
+import threading
+
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 
 from tests.engine.bench import leave
@@ -62,6 +64,14 @@ def failing(call_next):
 
 def doubling(call_next):
     return lambda context: 2 * call_next(context)
+
+
+def threaded(call_next):
+    def run(context):
+        trace.append(str(threading.get_ident()))
+        return call_next(context)
+
+    return run
 
 
 def skipping(call_next):

@@ -1,5 +1,7 @@
 """Middleware wraps each attempt: outermost first, sync and async, inside the job's transaction."""
 
+import threading
+
 import pytest
 from asgiref.sync import sync_to_async
 
@@ -110,8 +112,18 @@ def test_an_error_of_the_job_passes_through_middleware(wrapped):
     assert middlewares.trace == ["outer in", "inner in"]
 
 
-def test_an_async_job_writes_inside_sync_middleware(wrapped):
-    async def write(context):
-        await sync_to_async(leave)(context)
+def test_sync_middleware_and_the_sync_parts_of_an_async_job_share_one_thread(wrapped):
+    """Whose connections are closed with the job; those of any other thread would stay open."""
+    threads = []
 
-    assert wrapped("outer").run(write, async_job).effects == ["done"]
+    def write(context):
+        threads.append(threading.get_ident())
+        leave(context)
+
+    async def write_twice(context):
+        await sync_to_async(write)(context)
+        await sync_to_async(write)(context)
+
+    ran = wrapped("threaded").run(write_twice, async_job)
+    assert ran.effects == ["done", "done"]
+    assert middlewares.trace == [str(thread) for thread in set(threads)]

@@ -34,10 +34,10 @@ class Outbox:
         self._items: deque[Finished] = deque()
         self._wake = wake
 
-    def put(self, finished: Finished) -> None:
-        """Hand over an end, from any thread."""
+    def put(self, finished: Finished, *, is_urgent: bool = True) -> None:
+        """Hand over an end, from any thread; urgent ones wake the fetch loop."""
         self._items.append(finished)
-        if not self._wake.is_set():
+        if is_urgent and not self._wake.is_set():
             self._wake.set()
 
     def take(self, limit: int) -> list[Finished]:
@@ -126,7 +126,9 @@ class ThreadSlots:
             finally:
                 self._ledger.ended(entry)
                 self._busy[number] = 0
-            self._outbox.put((ended, entry))
+            # A job that committed itself leaves nothing to write: no hurry while others wait here.
+            is_urgent = not ended.committed or self._queue.qsize() <= self.count
+            self._outbox.put((ended, entry), is_urgent=is_urgent)
         connections.close_all()
 
 

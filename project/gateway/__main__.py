@@ -22,7 +22,7 @@ def main() -> None:
     )
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     ledger = Ledger(options.ledger)
-    server = GatewayServer(listening_socket(options.fd, options.port), ledger, plan)
+    server = GatewayServer(listening_socket(options.fd, options.host, options.port), ledger, plan)
     try:
         server.serve_forever()
     except KeyboardInterrupt:
@@ -36,7 +36,8 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m project.gateway", description=__doc__)
     default = FaultPlan()
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--port", type=int, default=8100, help="port on 127.0.0.1")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
+    where.add_argument("--port", type=int, default=8100, help="port to listen on")
     where.add_argument("--fd", type=int, help="a bound socket inherited from the caller")
     parser.add_argument("--ledger", type=Path, required=True, help="file of all deliveries")
     parser.add_argument("--seed", type=int, default=default.seed)
@@ -46,11 +47,11 @@ def parse_arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def listening_socket(fd: int | None, port: int) -> socket.socket:
-    """Return the inherited socket, or a new one on the loopback port."""
+def listening_socket(fd: int | None, host: str, port: int) -> socket.socket:
+    """Return the inherited socket, or a new one."""
     if fd is not None:
         return socket.socket(fileno=fd)
-    return socket.create_server(("127.0.0.1", port))
+    return socket.create_server((host, port))
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from uuid import UUID
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from jobqueue.conf import DEADLINE_SLACK_SECONDS, LOCK_LOOK_SECONDS, Options
-from jobqueue.engine.recovery import Death, reap_overdue, recover
+from jobqueue.engine.recovery import SETTLE_SECONDS, Death, reap_overdue, recover
 from jobqueue.events import emit
 from jobqueue.ids import lock_key
 from jobqueue.storage import Storage, storage_for
@@ -29,6 +29,9 @@ logger = logging.getLogger("jobqueue")
 
 LOOK_SECONDS = 0.5
 """Pause between two looks at the life locks."""
+ORPHAN_PATIENCE_SECONDS = SETTLE_SECONDS + 1.0
+"""How long the jobs of a worker declared dead are left to whoever declared it: a supervisor knows
+which of them had started, a reaper would suspect them all."""
 FLEET_SUPERVISORS = 3
 """From how many supervisors on a common end is taken for the database's or network's fault."""
 
@@ -53,7 +56,7 @@ class Reaper:
         for worker in self._without_lock(storage, workers):
             recover(storage, Death(worker, "life lock lost"), self._options)
         self._expire(storage, workers)
-        for worker in storage.orphan_workers():
+        for worker in storage.orphan_workers(ORPHAN_PATIENCE_SECONDS):
             recover(storage, Death(worker, "no live row"), self._options)
         overdue = storage.overdue(DEADLINE_SLACK_SECONDS)
         if overdue:

@@ -246,8 +246,8 @@ class PostgresStorage(Storage):
     def running_of(self, workers: Sequence[UUID]) -> list[Held]:
         return [Held._make(row) for row in self._rows("running_jobs", workers=list(workers))]
 
-    def orphan_workers(self) -> list[UUID]:
-        return [row[0] for row in self._rows("orphan_workers")]
+    def orphan_workers(self, patience_seconds: float = 0.0) -> list[UUID]:
+        return [row[0] for row in self._rows("orphan_workers", patience=patience_seconds)]
 
     def overdue(self, slack_seconds: float, now: datetime | None = None) -> list[Held]:
         return [Held._make(r) for r in self._rows("overdue_jobs", slack=slack_seconds, now=now)]

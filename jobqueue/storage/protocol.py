@@ -177,8 +177,11 @@ class Storage:
         """Return the jobs running under these identities."""
         raise NotImplementedError
 
-    def orphan_workers(self) -> list[UUID]:
-        """Return identities that hold running jobs and are dead or have no row at all."""
+    def orphan_workers(self, patience_seconds: float = 0.0) -> list[UUID]:
+        """Return identities that hold running jobs and are dead or have no row at all.
+
+        The dead only after `patience_seconds`: whoever declared them dead is at it.
+        """
         raise NotImplementedError
 
     def overdue(self, slack_seconds: float, now: datetime | None = None) -> list[Held]:

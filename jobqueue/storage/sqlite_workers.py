@@ -90,8 +90,9 @@ class SQLiteWorkers(SQLiteStatements):
         return [held_of(row) for row in self._rows("running_jobs", workers=list(workers))]
 
     @reads
-    def orphan_workers(self) -> list[UUID]:
-        return [UUID(hex=row[0]) for row in self._rows("orphan_workers")]
+    def orphan_workers(self, patience_seconds: float = 0.0) -> list[UUID]:
+        before = after(self._clock(), -patience_seconds)
+        return [UUID(hex=row[0]) for row in self._rows("orphan_workers", before=before)]
 
     @reads
     def overdue(self, slack_seconds: float, now: datetime | None = None) -> list[Held]:

@@ -1,19 +1,22 @@
 """Storages in which a test can make a process die or freeze at a named point.
 
     claim.before_commit, claim.after_commit    around the claim's COMMIT
+    running.read                               what a worker holds was read, nothing was done
     finish.before_commit                       a job's finish is done, its COMMIT is not sent
     finish.idle                                the same, and the server ends an idle session at once
 
 A reaper's look at the life locks is noted ("look"), so that a test can wait for it.
 """
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any
+from uuid import UUID
 
 from jobqueue.engine.proof import backend_pid
 from jobqueue.storage.connections import transaction_on
 from jobqueue.storage.postgres import PostgresStorage
-from jobqueue.storage.records import Claim
+from jobqueue.storage.records import Claim, Held
 from jobqueue.storage.sqlite import SQLiteStorage
 from project.demo.unguarded import UnguardedStorage
 from tests.process.folder import folder
@@ -33,10 +36,16 @@ class Faulty:
         with transaction_on(self.connection) if planted else nullcontext():
             claims = super().claim_many(*args, **kwargs)
             if planted and claims:
-                folder().strike("claim.before_commit")
+                folder().strike("claim.before_commit", jobs=len(claims))
         if claims:
-            folder().strike("claim.after_commit")
+            folder().strike("claim.after_commit", jobs=len(claims))
         return claims
+
+    def running_of(self, workers: Sequence[UUID]) -> list[Held]:
+        held = super().running_of(workers)
+        if held:
+            folder().strike("running.read")
+        return held
 
     def finish_one(self, *args: Any, **kwargs: Any) -> bool:
         answer = super().finish_one(*args, **kwargs)

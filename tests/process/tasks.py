@@ -67,6 +67,12 @@ def nothing(context):
     note(context)
 
 
+@task(takes_context=True, atomic=False)
+def nothing_plain(context):
+    """Touch no database, not even by a transaction around nothing."""
+    note(context)
+
+
 @task(takes_context=True)
 def kill_own_process(context):
     """A poison job: no worker survives it."""

@@ -1,5 +1,5 @@
--- Identities that hold running jobs and are dead, or have no row at all: a pruned row hides
--- nothing. Caller: Storage.orphan_workers (the reaper). Index: jobqueue_job_running, jumped.
+-- Identities that hold running jobs and have been dead for a while, or have no row at all: a pruned
+-- row hides nothing. Caller: Storage.orphan_workers (the reaper). Index: jobqueue_job_running, jumped.
 WITH RECURSIVE holders AS (
     (SELECT worker FROM jobqueue_job WHERE state = 'running' ORDER BY worker LIMIT 1)
     UNION ALL
@@ -9,4 +9,8 @@ WITH RECURSIVE holders AS (
 )
 SELECT h.worker FROM holders h
 WHERE h.worker IS NOT NULL
-  AND NOT EXISTS (SELECT FROM jobqueue_worker w WHERE w.id = h.worker AND NOT w.dead)
+  AND NOT EXISTS (
+      SELECT FROM jobqueue_worker w
+      WHERE w.id = h.worker
+        AND (NOT w.dead
+             OR w.dead_at > statement_timestamp() - make_interval(secs => %(patience)s::float8)))

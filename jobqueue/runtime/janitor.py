@@ -21,9 +21,9 @@ RETRY_SECONDS = 0.5
 class Janitor:
     """Recovers deaths in a loop of its own."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, direct: bool) -> None:
         self._options = options
-        self._connection = open_connection(options.database)
+        self._connection = open_connection(options.database, direct=direct)
         self._deaths: deque[Death] = deque()
         self.loop = Loop(
             "janitor", self._run_once, RETRY_SECONDS, lambda: discard(self._connection)

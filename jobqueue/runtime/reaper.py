@@ -39,9 +39,9 @@ FLEET_SUPERVISORS = 3
 class Reaper:
     """One reaper; `run_once` is driven by a `Loop`."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, direct: bool) -> None:
         self._options = options
-        self._connection: BaseDatabaseWrapper = open_connection(options.database)
+        self._connection: BaseDatabaseWrapper = open_connection(options.database, direct=direct)
         self._connected_at: float | None = None
         self._server_started_at: datetime | None = None
         self._seen_locked: set[UUID] = set()

@@ -31,6 +31,7 @@ class Scheduler:
         self,
         alias: str,
         options: Options,
+        direct: bool,
         should_stop: Callable[[], bool] = lambda: False,
         only_promote: bool = False,
     ) -> None:
@@ -38,7 +39,7 @@ class Scheduler:
         self._options = options
         self._should_stop = should_stop
         self._only_promote = only_promote
-        self._connection: BaseDatabaseWrapper = open_connection(options.database)
+        self._connection: BaseDatabaseWrapper = open_connection(options.database, direct=direct)
         self._sweep_at = 0.0
         self._prune_at = time.monotonic() + PRUNE_SECONDS * random.random()
         self.empty_rounds = 0

@@ -95,8 +95,8 @@ class Supervisor:
         self.direct = direct
         self.identity = new_identity()
         self.children: list[Child] = []
-        self._janitor = Janitor(options)
-        self._upkeep = Upkeep(plan, options)
+        self._janitor = Janitor(options, direct)
+        self._upkeep = Upkeep(plan, options, direct)
         self._stop_signals = 0
         self._abort_at: float | None = None
         self._exit_code = CLEAN

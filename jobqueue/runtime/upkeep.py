@@ -29,16 +29,17 @@ REPORT_SECONDS = 1.0
 class Upkeep:
     """The supervisor's own loops and reports."""
 
-    def __init__(self, plan: WorkerPlan, options: Options) -> None:
+    def __init__(self, plan: WorkerPlan, options: Options, direct: bool) -> None:
         self._plan = plan
         self._options = options
-        self._connection = open_connection(options.database)
+        self._connection = open_connection(options.database, direct=direct)
         self.suspect_waits = False
         self._reported_at = 0.0
         self._last = Counters()
         scheduler = Scheduler(
             plan.backend,
             options,
+            direct,
             should_stop=lambda: self._loops[0].is_stopping,
             only_promote=not plan.maintenance,
         )
@@ -53,7 +54,7 @@ class Upkeep:
             ),
         ]
         if plan.maintenance:
-            reaper = Reaper(options)
+            reaper = Reaper(options, direct)
             self._loops.append(Loop("reaper", reaper.run_once, LOOK_SECONDS, reaper.reset))
 
     def start(self) -> None:

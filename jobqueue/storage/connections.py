@@ -1,7 +1,8 @@
 """Database connections of our own, and how a worker process prepares its sessions.
 
 Our own connections are Django connection wrappers outside ``django.db.connections`` (no pool, no
-CONN_MAX_AGE), at READ COMMITTED whatever the project sets. In a worker, every session (also those
+CONN_MAX_AGE), at READ COMMITTED whatever the project sets, and where sessions are proven direct
+also whatever the server sets. In a worker, every session (also those
 that jobs open through Django) bears the worker's identity as application_name, so that a
 supervisor can end them, and notices a vanished peer well within the lease.
 """
@@ -49,9 +50,12 @@ def open_connection(
         databases["CONN_MAX_AGE"] = None
         _name_session(settings_options, identity, lease_seconds, direct)
         databases[DIRECT_SETTING] = direct
-        if direct and statement_timeout is not None:
-            limit = f"-c statement_timeout={int(statement_timeout * 1000)}"
-            settings_options["options"] = f"{settings_options['options']} {limit}"
+        if direct:
+            # For statements outside a transaction, too; the server may have another default.
+            limits = r"-c default_transaction_isolation=read\ committed"
+            if statement_timeout is not None:
+                limits += f" -c statement_timeout={int(statement_timeout * 1000)}"
+            settings_options["options"] = f"{settings_options['options']} {limits}"
     return wrapper
 
 

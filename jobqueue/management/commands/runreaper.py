@@ -8,6 +8,7 @@ from jobqueue.conf import Options
 from jobqueue.management.base import ServiceCommand
 from jobqueue.runtime.reaper import LOOK_SECONDS, Reaper
 from jobqueue.runtime.service import run_service
+from jobqueue.storage.connections import is_direct
 
 
 class Command(ServiceCommand):
@@ -16,5 +17,5 @@ class Command(ServiceCommand):
     help = "Notice dead workers and overdue jobs, and give the jobs a way on. Any number may run."
 
     def start(self, engine_options: Options, options: dict[str, Any]) -> None:
-        reaper = Reaper(engine_options)
+        reaper = Reaper(engine_options, is_direct(engine_options.database))
         run_service("reaper", reaper.run_once, LOOK_SECONDS, reaper.reset)

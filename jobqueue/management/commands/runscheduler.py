@@ -8,6 +8,7 @@ from jobqueue.conf import Options
 from jobqueue.management.base import ServiceCommand
 from jobqueue.runtime.scheduler import Scheduler
 from jobqueue.runtime.service import run_service
+from jobqueue.storage.connections import is_direct
 
 
 class Command(ServiceCommand):
@@ -16,5 +17,6 @@ class Command(ServiceCommand):
     help = "Promote due jobs, park and admit unknown tasks, prune. Any number may run."
 
     def start(self, engine_options: Options, options: dict[str, Any]) -> None:
-        scheduler = Scheduler(options["backend"], engine_options)
+        direct = is_direct(engine_options.database)
+        scheduler = Scheduler(options["backend"], engine_options, direct)
         run_service("scheduler", scheduler.run_once, engine_options.poll_seconds, scheduler.reset)

@@ -1,0 +1,99 @@
+"""Claims: a crash around their COMMIT loses nothing, and no two processes get the same job."""
+
+import json
+from contextlib import contextmanager
+
+import pytest
+from django.db import connection
+from psycopg import IsolationLevel
+
+from jobqueue.models import Job
+from tests.process.harness import outcomes
+from tests.process.tasks import nothing, nothing_plain, write
+
+BATCH = 100
+
+
+@pytest.mark.parametrize(
+    ("point", "fence"), [("claim.before_commit", 1), ("claim.after_commit", 2)]
+)
+def test_crash_around_the_commit_of_a_claim_loses_and_charges_nothing(site, point, fence):
+    program = site.runworker("--threads", str(BATCH))
+    site.folder.plant(point, "exit")
+    jobs = enqueue_batch()
+    assert site.wait_for_note("fault")["jobs"] == BATCH
+    site.wait_until_done()
+    program.wait_for("process.exited", code=9)
+    for job in jobs:
+        assert outcomes(job.id) == ["succeeded"]
+        assert Job.objects.get(pk=job.id).fence == fence
+    assert len(site.folder.notes("start")) == BATCH
+    assert program.stop() == 0
+
+
+def test_claims_of_a_set_that_nobody_saw_die_come_back_too(site):
+    victim = site.runworker("--no-maintenance", "--threads", str(BATCH), LEASE_SECONDS=2)
+    site.folder.plant("claim.after_commit", "stop")
+    jobs = enqueue_batch()
+    site.wait_for_note("fault")
+    victim.kill_all()
+    site.runworker()
+    site.wait_until_done()
+    assert all(outcomes(job.id) == ["lost", "succeeded"] for job in jobs)
+    assert len(site.folder.notes("start")) == BATCH
+
+
+@pytest.mark.parametrize(
+    "isolation",
+    [
+        "server default",
+        pytest.param(IsolationLevel.REPEATABLE_READ, marks=pytest.mark.postgres_only("one writer")),
+        pytest.param(IsolationLevel.SERIALIZABLE, marks=pytest.mark.postgres_only("one writer")),
+    ],
+)
+def test_every_job_starts_once_however_many_claim_and_enqueue(site, isolation):
+    options = {} if isolation == "server default" else {"isolation_level": int(isolation)}
+    environment = {"TEST_DATABASE": json.dumps({"OPTIONS": options})}
+    programs = [site.runworker("--processes", "2", environment=environment) for _ in range(2)]
+    enqueuers = [site.enqueuer(100, environment=environment) for _ in range(4)]
+    assert [enqueuer.wait() for enqueuer in enqueuers] == [0] * 4
+    site.wait_until_done()
+    reruns = sum(len(program.events("job.rerun")) for program in programs)
+    assert len(site.folder.notes("start")) == 400 + reruns
+    assert set(Job.objects.values_list("attempts", flat=True)) == {1}
+    site.assert_exactly_once()
+    for program in programs:
+        assert len(program.workers(2)) == 2
+        assert len(program.events("process.started")) == 2
+
+
+@pytest.mark.postgres_only("a setting of the server")
+@pytest.mark.parametrize("level", ["repeatable read", "serializable"])
+def test_claims_do_not_feel_what_the_database_sets_for_everybody(site, level):
+    with default_isolation(level):
+        programs = [site.runworker("--processes", "2") for _ in range(2)]
+        for program in programs:
+            program.workers(2)
+        write.enqueue_many([write.bind() for _ in range(200)])
+        nothing.enqueue_many([nothing.bind() for _ in range(200)])
+        site.wait_until_done()
+        site.assert_exactly_once()
+        for program in programs:
+            assert not program.events("database.away")
+            assert not program.events("loop.failing")
+
+
+@contextmanager
+def default_isolation(level):
+    name = connection.ops.quote_name(connection.settings_dict["NAME"])
+    with connection.cursor() as cursor:
+        cursor.execute(f"ALTER DATABASE {name} SET default_transaction_isolation TO '{level}'")
+        try:
+            yield
+        finally:
+            cursor.execute(f"ALTER DATABASE {name} RESET default_transaction_isolation")
+
+
+def enqueue_batch() -> list:
+    """Enqueue jobs that all become visible at the same moment."""
+    return nothing_plain.enqueue_many([nothing_plain.bind() for _ in range(BATCH)])

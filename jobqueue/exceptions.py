@@ -132,7 +132,7 @@ class TaskNotRegistered(JobQueueError, LookupError):
     code = "task-not-registered"
 
 
-class Steering(Exception):  # noqa: N818 - not an error: it says what should happen next
+class Steering(Exception):
     """Base of what a task may raise to decide its own next state. Its writes are rolled back."""
 
 

@@ -7,7 +7,7 @@ The Tasks framework's own ``task_enqueued``, ``task_started`` and ``task_finishe
 from django.dispatch import Signal
 
 worker_started = Signal()
-"""In the supervisor, before its first process: ``worker`` (the supervisor's identity), ``queues``."""
+"""In the supervisor, before its first process: ``worker`` (its identity), ``queues``."""
 
 process_started = Signal()
 """In each worker process, before it claims: ``worker`` (its identity), ``queues``."""

@@ -13,6 +13,7 @@ from django.db.migrations.executor import MigrationExecutor
 from jobqueue.compat import task_backends
 from jobqueue.conf import Options, options_for
 from jobqueue.exceptions import InvalidOptions
+from jobqueue.runtime.exit_codes import MISCONFIGURED
 from jobqueue.runtime.logs import configure
 
 SCHEMA_LOOK_SECONDS = 1.0
@@ -63,14 +64,19 @@ def usable_options(alias: str) -> Options:
     try:
         backend = task_backends[alias]
         if not getattr(backend, "is_jobqueue", False):
-            raise CommandError(f"TASKS[{alias!r}] does not use jobqueue's backend.")
+            raise misconfigured(f"TASKS[{alias!r}] does not use jobqueue's backend.")
         return options_for(alias)
     except CommandError:
         raise
     except InvalidOptions as error:
-        raise CommandError(str(error)) from error
+        raise misconfigured(str(error)) from error
     except Exception as error:
-        raise CommandError(f"TASKS[{alias!r}] cannot be used: {error}") from error
+        raise misconfigured(f"TASKS[{alias!r}] cannot be used: {error}") from error
+
+
+def misconfigured(message: str) -> CommandError:
+    """Return the error that ends a command with the exit code for unusable settings."""
+    return CommandError(message, returncode=MISCONFIGURED)
 
 
 def wait_for_schema(options: Options, *, wait: bool) -> None:

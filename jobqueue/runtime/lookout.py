@@ -56,18 +56,24 @@ class Lookout:
 
         At once where others were faster, or behind full windows without use, which are skipped.
         """
-        windows = storage.read_windows(self._seen, self._current_floors(), self.tasks)
+        floors = self._current_floors()
+        windows = storage.read_windows(self._seen, floors, self.tasks)
         if any(window.is_usable for window in windows):
             return True
+        # Up to the last rank, not past it: jobs behind the window may have the same one.
         skipped = {
-            name: window.last_rank + 1
-            for name, window in zip(self._seen, windows, strict=True)
+            name: max(window.last_rank, floor + 1)
+            for name, floor, window in zip(self._seen, floors, windows, strict=True)
             if window.last_rank is not None
         }
         self._floors.update(skipped)
         if not skipped:
-            self._rest_until = time.monotonic() + self._poll_seconds * random.uniform(0.8, 1.2)
+            self.rest()
         return bool(skipped)
+
+    def rest(self) -> None:
+        """Do not look again before the next poll or hint."""
+        self._rest_until = time.monotonic() + self._poll_seconds * random.uniform(0.8, 1.2)
 
     def hinted(self) -> None:
         """Look from the front again, and now: something was enqueued."""

@@ -42,6 +42,8 @@ logger = logging.getLogger("jobqueue")
 
 TICK_SECONDS = 0.25
 """Longest pause of the main loop between two looks at everything."""
+ABORT_SECONDS = 1.0
+"""How long a child may take to exit once it was told to, before it is killed."""
 QUICK_DEATH_SECONDS = 2.0
 """A child that lived no longer is started again with back-off."""
 MAX_RESTART_PAUSE_SECONDS = 30.0
@@ -99,6 +101,7 @@ class Supervisor:
         self._upkeep = Upkeep(plan, options, direct)
         self._stop_signals = 0
         self._abort_at: float | None = None
+        self._is_aborting = False
         self._exit_code = CLEAN
         self._quick_deaths = 0
         self._restart_at = 0.0
@@ -226,7 +229,7 @@ class Supervisor:
 
     def _on_exit(self, child: Child, code: int) -> None:
         self._totals = _sum([self._totals, child.ledger.counters()])
-        on_purpose = code == CLEAN or (self._is_stopping and code == ABORTED)
+        on_purpose = code == CLEAN or self._is_aborting
         started = child.ledger.started()
         emit(
             "process.exited",
@@ -281,13 +284,19 @@ class Supervisor:
             child.order(DRAIN)
 
     def _abort(self, why: str) -> None:
-        """Children exit at once; their jobs roll back and are given back after ``waitpid``."""
-        emit("worker.aborting", level=logging.WARNING, why=why)
-        self._abort_at = time.monotonic() + 1.0
+        """Children exit at once; their jobs roll back and are given back after ``waitpid``.
+
+        They are told first, and killed only if they have not gone a moment later.
+        """
+        if self.children:
+            emit("worker.aborting", level=logging.WARNING, why=why)
         for child in self.children:
-            child.order(ABORT)
-            if self._stop_signals > 2 or why == "the grace is over":
+            if self._is_aborting:
                 child.process.kill()
+            else:
+                child.order(ABORT)
+        self._is_aborting = True
+        self._abort_at = time.monotonic() + ABORT_SECONDS
 
     def _end(self, box: SignalBox) -> None:
         for child in self.children:

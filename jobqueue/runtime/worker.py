@@ -84,6 +84,7 @@ class Worker:
         self._heartbeat = Heartbeat(self.environment, self, self._on_lease_lost)
         self._is_hinted = False
         self._stop = threading.Event()
+        self._is_spent = False
         self._backoff = 0.0
         self._counts = Counters()
 
@@ -131,13 +132,14 @@ class Worker:
         flushed = self._flush()
         if self._stop.is_set():
             self._listener.want(False)
-        claimed = 0 if self._stop.is_set() else self._claim()
+        claimed = 0 if self._stop.is_set() or self._is_spent else self._claim()
         self._give_back(0.0 if self._stop.is_set() else RELEASE_UNSTARTED_SECONDS)
         self._publish(claimed, flushed)
         return bool(claimed or len(self._outbox))
 
     def _is_done(self) -> bool:
-        return self._stop.is_set() and not self._held and not len(self._outbox)
+        is_ending = self._stop.is_set() or self._is_spent
+        return is_ending and not self._held and not len(self._outbox)
 
     def _goodbye(self) -> int:
         self._listener.stop()
@@ -196,7 +198,10 @@ class Worker:
             self._share_hint(queues, is_full=len(claims) == room)
         if not claims and lookout.found_nothing(storage):
             self._wake.set()
-        return self._take(claims)
+        taken = self._take(claims)
+        if claims and not taken:
+            lookout.rest()  # all were handed back: claiming them again at once would go on for ever
+        return taken
 
     def _share_hint(self, queues: list[str], *, is_full: bool) -> None:
         """Pass a hint on that led to a full batch: there may be work for another worker, too."""
@@ -210,7 +215,7 @@ class Worker:
         queues, _ = self._for_threads.look(self._storage())
         names = sorted(self._tasks)
         claims = self._storage().claim_alone(self.spec.identity_id, queues, names)
-        self._stop.set()  # one suspect, then this process ends
+        self._is_spent = True  # one suspect, then this process ends
         return self._take(claims)
 
     def _take(self, claims: list[Claim]) -> int:
@@ -225,7 +230,7 @@ class Worker:
                 self._coroutines.put(claim)
             else:
                 self._threads.put(claim)
-        self._release(back)
+        self._release(back)  # without a hint: it would wake this very process
         return len(claims) - len(back)
 
     def _make(self, claim: Claim) -> Run | Ended:
@@ -273,6 +278,7 @@ class Worker:
             raise
         for claim in claims:
             self._held.pop(claim.id, None)
+        hints.send(self.spec.backend, {claim.queue for claim in claims}, self._connection)
 
     def _release(self, claims: list[Claim]) -> None:
         if not claims:
@@ -283,7 +289,6 @@ class Worker:
                 for c in claims
             ]
         )
-        hints.send(self.spec.backend, {claim.queue for claim in claims}, self._connection)
 
     # --- what the beat asks ----------------------------------------
 

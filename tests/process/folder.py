@@ -10,6 +10,7 @@ The folder outlives every process, so that a note of a killed one is still there
 import json
 import os
 import signal
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +86,8 @@ class Folder:
         if fault == "exit":
             os._exit(9)
         if fault == "stop":
-            os.kill(os.getpid(), signal.SIGSTOP)
+            # Sent to the process, it would stop another thread first and this one a little later.
+            signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
 
     def _take(self, point: str) -> str | None:
         planted = self.path / "faults" / point

@@ -145,3 +145,11 @@ def overstay(context, gate):
     with context.atomic():
         leave_effect(context)
         context.commit()
+
+
+@task(takes_context=True, on_crash="bury")
+def kill_once(context):
+    """Kill the worker, and never run again after it."""
+    note(context)
+    leave_effect(context)
+    os.kill(os.getpid(), signal.SIGKILL)

@@ -24,7 +24,7 @@ from jobqueue.runtime.ledger import Ledger
 from jobqueue.storage.records import Claim
 
 Finished = tuple[Ended, int]
-"""How a job ended, and its entry in the ledger (-1: it never started)."""
+"""How a job ended, and its entry in the ledger."""
 
 
 class Outbox:
@@ -66,7 +66,8 @@ class ThreadSlots:
         self._ledger = ledger
         self._outbox = outbox
         self._make = make
-        self._queue: queue.SimpleQueue[tuple[Claim, float] | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Claim | None] = queue.SimpleQueue()
+        self._since: deque[float] = deque()  # when each that waits was put, oldest first
         self._busy = bytearray(count)  # one flag a thread: nothing to lock
         self._threads = [
             threading.Thread(target=self._work, args=(n,), name=f"jobqueue-slot-{n}", daemon=True)
@@ -79,25 +80,21 @@ class ThreadSlots:
 
     def put(self, claim: Claim) -> None:
         """Let a free slot run `claim`, or the next to become free."""
-        self._queue.put((claim, time.monotonic()))
+        self._since.append(time.monotonic())
+        self._queue.put(claim)
 
     def take_back(self, older_than: float = 0.0) -> list[Claim]:
         """Return claims that have waited longer than `older_than` seconds without starting."""
         taken: list[Claim] = []
-        kept: list[tuple[Claim, float]] = []
         limit = time.monotonic() - older_than
-        with suppress(queue.Empty):
-            while True:
-                item = self._queue.get_nowait()
-                if item is None:
+        with suppress(queue.Empty, IndexError):  # a slot was faster
+            while self._since[0] <= limit:
+                claim = self._queue.get_nowait()
+                if claim is None:
                     self._queue.put(None)
                     break
-                if item[1] > limit:
-                    kept.append(item)
-                    break
-                taken.append(item[0])
-        for item in kept:
-            self._queue.put(item)
+                self._since.popleft()
+                taken.append(claim)
         return taken
 
     @property
@@ -116,8 +113,9 @@ class ThreadSlots:
             thread.join(timeout)
 
     def _work(self, number: int) -> None:
-        while (item := self._queue.get()) is not None:
-            claim = item[0]
+        while (claim := self._queue.get()) is not None:
+            with suppress(IndexError):
+                self._since.popleft()
             self._busy[number] = 1
             entry = self._ledger.start(claim.id, claim.fence)
             try:
@@ -144,7 +142,7 @@ class AsyncSlots:
         self._outbox = outbox
         self._make = make
         self._loop = asyncio.new_event_loop()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], Claim | None] = {}  # None: its job has begun
         self._thread = threading.Thread(target=self._serve, name="jobqueue-async", daemon=True)
 
     def start(self) -> None:
@@ -174,22 +172,33 @@ class AsyncSlots:
 
     def _spawn(self, claim: Claim) -> None:
         task = self._loop.create_task(self._run(claim), context=contextvars.Context())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[task] = claim
+        task.add_done_callback(self._let_go)
 
     async def _run(self, claim: Claim) -> None:
-        entry = self._ledger.start(claim.id, claim.fence)
-        run = self._make(claim)
-        try:
-            ended = run if isinstance(run, Ended) else await self._run_clean(run)
-        finally:
-            self._ledger.ended(entry)
-        self._outbox.put((ended, entry))
+        """Run a job, with a thread of its own for its sync parts, whose connections are closed.
 
-    async def _run_clean(self, run: Run) -> Ended:
-        """Give each job a thread of its own for its sync parts, whose connections are closed."""
+        Its end is handed over whatever happens: a job may have cancelled the very task it runs in.
+        """
+        entry = self._ledger.start(claim.id, claim.fence)
+        self._tasks[asyncio.current_task()] = None  # type: ignore[index] # there is one: this
+        run = self._make(claim)
         async with ThreadSensitiveContext() as context:
-            ended = await run_async(run)
-            if context in SyncToAsync.context_to_thread_executor:
-                await sync_to_async(connections.close_all)()
-            return ended
+            ended = run if isinstance(run, Ended) else await run_async(run)
+            try:
+                if context in SyncToAsync.context_to_thread_executor:
+                    await sync_to_async(connections.close_all)()
+            finally:
+                self._ledger.ended(entry)
+                self._outbox.put((ended, entry))
+
+    def _let_go(self, task: asyncio.Task[None]) -> None:
+        """Forget a task. A job cancelled before it began has an end too: its row is given back by
+        the beat, which finds that nobody holds it.
+        """
+        claim = self._tasks.pop(task)
+        if claim is not None:
+            now = time.monotonic()
+            entry = self._ledger.start(claim.id, claim.fence)
+            self._ledger.ended(entry)
+            self._outbox.put((Ended(claim, now, now), entry))

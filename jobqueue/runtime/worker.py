@@ -222,11 +222,13 @@ class Worker:
         """Hand claims to the slots; give back what must not wait or is held already."""
         back = []
         for claim in claims:
-            if claim.id in self._held or not self._appetite.may_wait(claim, self._threads.waiting):
+            is_async = self._tasks[claim.task].is_async  # a coroutine waits behind nobody
+            may_wait = is_async or self._appetite.may_wait(claim, self._threads.waiting)
+            if claim.id in self._held or not may_wait:
                 back.append(claim)
                 continue
             self._held[claim.id] = (claim.fence, None)
-            if self._tasks[claim.task].is_async:
+            if is_async:
                 self._coroutines.put(claim)
             else:
                 self._threads.put(claim)

@@ -1,0 +1,89 @@
+"""How much a process claims: its free slots, and more only of what it has seen to be short."""
+
+import pytest
+from django.utils import timezone
+
+from jobqueue.engine.outcomes import Ended
+from jobqueue.ids import new_identity, new_job_id
+from jobqueue.runtime.appetite import Appetite
+from jobqueue.storage.records import Claim
+
+
+def claim(task="app.task", suspicions=0) -> Claim:
+    return Claim(
+        id=new_job_id(),
+        fence=1,
+        worker=new_identity(),
+        task=task,
+        queue="default",
+        backend="default",
+        arguments="",
+        priority=0,
+        attempts=0,
+        failures=0,
+        max_attempts=5,
+        suspicions=suspicions,
+        timeout=60.0,
+        on_crash="retry",
+        alone=False,
+        claimed_at=timezone.now(),
+        rank=0,
+    )
+
+
+def experienced(seconds: float, slots=4, batch=200, times=200) -> Appetite:
+    appetite = Appetite(slots, batch)
+    for _ in range(times):
+        appetite.learn(Ended(claim(), 0.0, seconds, committed=True))
+    return appetite
+
+
+def test_a_process_without_experience_claims_its_free_slots():
+    appetite = Appetite(4, 200)
+    assert appetite.room(running=0, waiting=0) == 4
+    assert appetite.room(running=3, waiting=0) == 1
+    assert appetite.room(running=4, waiting=0) == 0
+    assert appetite.room(running=1, waiting=3) == 0
+
+
+@pytest.mark.parametrize("seconds", [1.0, 30.0, 1_800.0])
+def test_long_jobs_are_not_claimed_ahead(seconds):
+    appetite = experienced(seconds)
+    assert appetite.room(running=4, waiting=0) == 0
+    assert appetite.room(running=2, waiting=0) == 2
+
+
+def test_short_jobs_are_claimed_ahead_as_many_as_start_within_a_moment():
+    assert experienced(0.01).room(running=4, waiting=0) == 40
+    assert experienced(0.05).room(running=4, waiting=0) == 8
+
+
+def test_no_claim_is_larger_than_a_batch():
+    assert experienced(0.0, batch=200).room(running=0, waiting=0) == 200
+    assert experienced(0.00001, slots=64, batch=10).room(running=0, waiting=0) == 10
+
+
+def test_nothing_is_claimed_while_enough_are_waiting():
+    appetite = experienced(0.01)
+    assert appetite.room(running=4, waiting=21) == 0
+    assert appetite.room(running=4, waiting=20) == 20
+
+
+def test_one_long_job_among_short_ones_shrinks_what_is_claimed_ahead():
+    appetite = experienced(0.001)
+    before = appetite.room(running=4, waiting=0)
+    appetite.learn(Ended(claim(), 0.0, 60.0, committed=True))
+    assert appetite.room(running=4, waiting=0) < before
+
+
+def test_a_task_not_yet_seen_does_not_wait_behind_others():
+    appetite = experienced(0.001)
+    assert appetite.may_wait(claim("app.task"), waiting=4)
+    assert not appetite.may_wait(claim("app.unseen"), waiting=4)
+    assert appetite.may_wait(claim("app.unseen"), waiting=3)
+
+
+def test_a_suspect_does_not_wait_behind_others():
+    appetite = experienced(0.001)
+    assert not appetite.may_wait(claim(suspicions=1), waiting=4)
+    assert appetite.may_wait(claim(suspicions=1), waiting=0)

@@ -1,0 +1,131 @@
+"""Where a worker looks: no full window of rows that it cannot use hides what stands behind."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from jobqueue.models import Job
+from jobqueue.runtime import lookout as lookout_module
+from jobqueue.runtime.lookout import LOOK_AGAIN_SECONDS, LOWEST_RANK, Lookout
+from jobqueue.storage import postgres, sqlite
+from tests.engine.bench import Bench
+from tests.runtime.clock import Clock
+from tests.storage.making import TASK, insert
+
+WINDOW = 5
+
+
+@pytest.fixture(autouse=True)
+def small_window(monkeypatch):
+    """A window that a test can fill."""
+    monkeypatch.setattr(postgres, "CLAIM_WINDOW", WINDOW)
+    monkeypatch.setattr(sqlite, "CLAIM_WINDOW", WINDOW)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    fake = Clock()
+    monkeypatch.setattr(lookout_module, "time", fake)
+    return fake
+
+
+def fetch(bench: Bench, lookout: Lookout, limit: int = 10) -> list:
+    """Claim as the worker does; return the ids."""
+    queues, floors = lookout.look(bench.storage)
+    if not queues:
+        return []
+    claims = bench.storage.claim_many(bench.identity, queues, lookout.tasks, limit, floors)
+    if not claims and lookout.found_nothing(bench.storage):
+        return fetch(bench, lookout, limit)
+    return [claim.id for claim in claims]
+
+
+def looking(*queues: str, tasks=(TASK,)) -> Lookout:
+    return Lookout(tasks, queues, poll_seconds=1.0)
+
+
+@pytest.mark.parametrize("windows", [1, 2, 3])
+def test_full_windows_of_unknown_tasks_do_not_hide_the_rest(bench: Bench, clock, windows):
+    earlier = timezone.now() - timedelta(hours=1)
+    for n in range(windows * WINDOW):
+        insert(bench.storage, task="elsewhere.known", now=earlier + timedelta(seconds=n))
+    wanted = insert(bench.storage, 2)
+    assert set(fetch(bench, looking("default"))) == set(wanted)
+
+
+def test_jobs_of_the_same_rank_as_the_last_of_a_window_are_not_skipped_with_it(bench: Bench, clock):
+    """Jobs due at the same instant have the same rank, whatever their task."""
+    midnight = timezone.now() - timedelta(hours=1)
+    insert(bench.storage, WINDOW - 1, task="elsewhere.known", now=midnight)
+    last = midnight + timedelta(seconds=1)
+    insert(bench.storage, 2, task="elsewhere.known", now=last)
+    wanted = insert(bench.storage, 2, now=last)
+    assert set(fetch(bench, looking("default"))) == set(wanted)
+
+
+def test_jobs_that_must_run_alone_do_not_hide_the_rest(bench: Bench, clock):
+    insert(bench.storage, WINDOW)
+    Job.objects.update(alone=True)
+    wanted = insert(bench.storage, 1)
+    assert fetch(bench, looking("default")) == wanted
+
+
+def test_what_comes_in_front_is_seen_after_a_moment(bench: Bench, clock):
+    for _ in range(WINDOW):
+        insert(bench.storage, task="elsewhere.known")
+    lookout = looking("default")
+    assert fetch(bench, lookout) == []
+    urgent = insert(bench.storage, priority=50)
+    assert fetch(bench, lookout) == []
+    clock.advance(LOOK_AGAIN_SECONDS + 0.1)
+    assert fetch(bench, lookout) == urgent
+
+
+def test_what_comes_in_front_is_seen_at_once_after_a_hint(bench: Bench, clock):
+    for _ in range(WINDOW):
+        insert(bench.storage, task="elsewhere.known")
+    lookout = looking("default")
+    assert fetch(bench, lookout) == []
+    urgent = insert(bench.storage, priority=50)
+    lookout.hinted()
+    assert fetch(bench, lookout) == urgent
+
+
+def test_a_window_that_is_not_full_is_not_skipped(bench: Bench, clock):
+    for _ in range(WINDOW - 1):
+        insert(bench.storage, task="elsewhere.known")
+    lookout = looking("default")
+    assert fetch(bench, lookout) == []
+    assert lookout.look(bench.storage) == (["default"], [LOWEST_RANK])
+
+
+def test_one_queue_that_is_blocked_does_not_hide_another(bench: Bench, clock):
+    for _ in range(WINDOW):
+        insert(bench.storage, task="elsewhere.known")
+    wanted = insert(bench.storage, queue="mail")
+    assert fetch(bench, looking("default", "mail")) == wanted
+
+
+def test_a_worker_without_named_queues_looks_wherever_jobs_are(bench: Bench, clock):
+    lookout = looking()
+    assert fetch(bench, lookout) == []
+    wanted = insert(bench.storage, queue="reports")
+    clock.advance(LOOK_AGAIN_SECONDS + 0.1)
+    assert fetch(bench, lookout) == wanted
+
+
+def test_after_nothing_was_found_it_rests_until_the_poll_or_a_hint(bench: Bench, clock):
+    lookout = looking("default")
+    assert lookout.is_due
+    assert fetch(bench, lookout) == []
+    assert not lookout.is_due
+    clock.advance(1.3)
+    assert lookout.is_due
+    assert fetch(bench, lookout) == []
+    lookout.hinted()
+    assert lookout.is_due
+
+
+def test_a_worker_without_tasks_of_a_kind_never_looks(clock):
+    assert not looking("default", tasks=()).is_due

@@ -1,0 +1,133 @@
+"""The scheduler: promotes at every turn, sweeps and prunes now and then, and hints at it."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from jobqueue import hints
+from jobqueue.models import Job
+from jobqueue.runtime import scheduler as scheduler_module
+from jobqueue.runtime.scheduler import PRUNE_SECONDS, SWEEP_SECONDS, Scheduler
+from tests.engine.bench import Bench, Ran
+from tests.engine.test_sweeps import ended
+from tests.runtime.clock import Clock
+from tests.storage.making import insert
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    fake = Clock()
+    monkeypatch.setattr(scheduler_module, "time", fake)
+    return fake
+
+
+@pytest.fixture
+def hinted(monkeypatch):
+    """The queues that were hinted at, as the hints' sender was told."""
+    told = []
+    monkeypatch.setattr(hints, "send", lambda alias, queues, *rest: told.append(set(queues)))
+    return told
+
+
+@pytest.fixture
+def make(bench: Bench, clock):
+    made = []
+
+    def make_one(**options) -> Scheduler:
+        environment = bench.environment
+        made.append(Scheduler("default", environment.options, environment.direct, **options))
+        return made[-1]
+
+    yield make_one
+    for each in made:
+        each.reset()
+
+
+def due_later(bench: Bench, **changes):
+    """Make a scheduled job whose time has come."""
+    (job,) = insert(bench.storage, 1, run_at=timezone.now() + timedelta(hours=1), **changes)
+    Job.objects.filter(pk=job).update(run_at=timezone.now() - timedelta(seconds=1))
+    return Ran(job)
+
+
+def test_due_jobs_are_promoted_at_every_turn_and_hinted_at(bench, make, hinted):
+    scheduler = make()
+    for _ in range(3):
+        job = due_later(bench)
+        assert scheduler.run_once() is False
+        assert job.state == "ready"
+    assert hinted == [{"default"}] * 3
+
+
+def test_a_turn_that_promoted_nothing_hints_at_nothing(make, hinted):
+    scheduler = make()
+    scheduler.run_once()
+    scheduler.run_once()
+    assert hinted == []
+    assert scheduler.empty_rounds == 2
+
+
+def test_work_that_was_found_ends_the_count_of_empty_rounds(bench, make, hinted):
+    scheduler = make()
+    scheduler.run_once()
+    due_later(bench)
+    scheduler.run_once()
+    assert scheduler.empty_rounds == 0
+
+
+def test_unknown_tasks_are_swept_now_and_then(bench, make, hinted, clock):
+    scheduler = make()
+    scheduler.run_once()
+    (job,) = insert(bench.storage, task="new.tasks.deployed")
+    scheduler.run_once()
+    assert Ran(job).state == "ready"
+    clock.advance(SWEEP_SECONDS)
+    scheduler.run_once()
+    assert Ran(job).state == "blocked"
+
+
+def test_old_jobs_are_pruned_now_and_then(bench, make, hinted, clock):
+    scheduler = make()
+    ended(bench, "succeeded", 8)
+    clock.advance(PRUNE_SECONDS)
+    scheduler.run_once()
+    assert Job.objects.count() == 0
+
+
+def test_a_scheduler_that_is_to_stop_does_not_begin_to_prune(bench, make, hinted, clock):
+    scheduler = make(should_stop=lambda: True)
+    ended(bench, "succeeded", 8)
+    clock.advance(PRUNE_SECONDS)
+    scheduler.run_once()
+    assert Job.objects.count() == 1
+
+
+def test_without_maintenance_it_only_promotes(bench, make, hinted, clock):
+    scheduler = make(only_promote=True)
+    ended(bench, "succeeded", 8)
+    (unknown,) = insert(bench.storage, task="new.tasks.deployed")
+    promoted = due_later(bench)
+    clock.advance(PRUNE_SECONDS)
+    scheduler.run_once()
+    assert promoted.state == "ready"
+    assert Ran(unknown).state == "ready"
+    assert Job.objects.count() == 3
+
+
+def test_two_schedulers_promote_a_job_once(bench, make, hinted):
+    one, two = make(), make()
+    job = due_later(bench)
+    one.run_once()
+    two.run_once()
+    assert job.state == "ready"
+    assert hinted == [{"default"}]
+
+
+def test_a_lost_connection_is_replaced(bench, make, hinted):
+    scheduler = make()
+    scheduler.run_once()
+    scheduler.reset()
+    job = due_later(bench)
+    scheduler.run_once()
+    assert job.state == "ready"

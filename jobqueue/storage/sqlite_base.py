@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, ClassVar
 
-from django.utils import timezone
-
 from jobqueue.storage.protocol import Storage
 from jobqueue.storage.sqlite_values import adapted, time_of
 from jobqueue.storage.statements import statement
@@ -41,6 +39,4 @@ class SQLiteStatements(Storage):
 
         Read once a method, after the lock was waited for, so that a method's times agree.
         """
-        if now is None:
-            return time_of(self._rows("read_clock")[0][0])
-        return timezone.make_aware(now) if timezone.is_naive(now) else now
+        return time_of(self._rows("read_clock")[0][0] if now is None else now)

@@ -25,14 +25,12 @@ def adapted(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def time_text(value: datetime) -> str:
-    """Return a time as text in UTC; a naive one is in the project's time zone."""
-    if timezone.is_naive(value):
-        value = timezone.make_aware(value)
-    return value.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "microseconds")
+    """Return a time as text in UTC."""
+    return time_of(value).astimezone(UTC).replace(tzinfo=None).isoformat(" ", "microseconds")
 
 
 def time_of(value: str | datetime) -> datetime:
-    """Return a stored time; sqlite3 may have parsed it already, by the column's type."""
+    """Return a stored time; sqlite3 may have parsed it already. A naive one is in UTC."""
     parsed = parse_datetime(value) if isinstance(value, str) else value
     assert parsed is not None, f"{value!r} is not a time of ours"
     return parsed if timezone.is_aware(parsed) else parsed.replace(tzinfo=UTC)

@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 
 import pytest
@@ -12,6 +12,7 @@ from jobqueue.exceptions import LeaseLost
 from jobqueue.ids import new_identity
 from jobqueue.models import Job
 from jobqueue.storage import Storage, storage_for
+from jobqueue.storage.connections import open_connection, transaction_on
 from jobqueue.storage.records import Claim, Success
 from jobqueue.storage.statements import statement
 from tests.app.models import Effect
@@ -103,6 +104,14 @@ def success(of: Claim, result: str = "null", **changes: float) -> Success:
 @pytest.fixture
 def held(storage: Storage) -> Claim:
     return claimed(storage)
+
+
+@pytest.fixture
+def direct() -> Iterator[Storage]:
+    """A storage on a session that is taken for a direct one: its statements are prepared."""
+    opened = open_connection("default", direct=True)
+    yield storage_for(opened)
+    opened.close()
 
 
 # --- one job, in its own transaction --------------------------------------------------------------
@@ -242,6 +251,33 @@ def test_a_process_frozen_before_its_commit_will_lose_its_session(held: Claim) -
         storage_for(connection).finish_one(held, "null", 1.0)
         assert run_sql(connection, show) == [("5s",)]
     assert run_sql(connection, show) == [("0",)]
+
+
+@pytest.mark.postgres_only("SQLite has no sessions that a pooler could stand before")
+@pytest.mark.parametrize("intrude", NOT_THE_OWNER)
+def test_on_a_direct_session_the_prepared_guard_is_as_strict(
+    storage: Storage, direct: Storage, held: Claim, intrude: Intrusion
+) -> None:
+    zombie = intrude(storage, held)
+    before = everything()
+    with pytest.raises(LeaseLost):
+        direct.finish_one(zombie, "null", 1.0)
+    with pytest.raises(LeaseLost):
+        direct.hold(zombie, 5.0)
+    assert everything() == before
+
+
+@pytest.mark.postgres_only("SQLite has no sessions that a pooler could stand before")
+def test_on_a_direct_session_the_owner_holds_and_finishes(
+    storage: Storage, direct: Storage
+) -> None:
+    worker = register(storage)
+    for n in range(8):  # past the point where PostgreSQL may choose a generic plan
+        held = claimed(storage, worker)
+        with transaction_on(direct.connection):
+            direct.hold(held, 5.0)
+            assert direct.finish_one(held, json.dumps({"n": n}), 2.0) is False
+        assert (row(held.id).state, row(held.id).result) == ("succeeded", {"n": n})
 
 
 # --- hold -----------------------------------------------------------------------------------------

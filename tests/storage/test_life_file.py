@@ -1,5 +1,7 @@
 """A worker's life on SQLite: the kernel says who lives, at once, however a process ends."""
 
+import errno
+import fcntl
 import os
 import signal
 import subprocess
@@ -8,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from uuid import UUID
 
 import pytest
@@ -15,7 +18,7 @@ from django.db import DEFAULT_DB_ALIAS, connections
 
 from jobqueue.ids import lock_key, new_identity
 from jobqueue.models import Worker
-from jobqueue.storage import Storage, storage_for
+from jobqueue.storage import Storage, life_file, storage_for
 from jobqueue.storage.life_file import LifeFile, life_files
 from tests.storage.making import claimed, insert, register
 
@@ -150,6 +153,37 @@ def test_a_link_to_the_database_leads_to_the_same_files(database: Path, tmp_path
     identity = new_identity()
     LifeFile(database, identity).hold()
     assert LifeFile(link, identity).path == LifeFile(database, identity).path
+
+
+def test_a_file_that_a_sweep_deletes_while_it_is_taken_is_made_anew(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    life, deleted = LifeFile(database, new_identity()), []
+
+    def lockf_late(descriptor: int, how: int) -> None:
+        if not deleted:
+            deleted.append(life.path.unlink())
+        fcntl.lockf(descriptor, how)
+
+    monkeypatch.setattr(life_file, "fcntl", SimpleNamespace(**vars(fcntl) | {"lockf": lockf_late}))
+    life.hold()
+    assert life.path.exists()
+    assert os.path.samestat(os.fstat(life_file._held[life.path][1]), life.path.stat())
+
+
+def test_what_cannot_be_held_is_not_taken_for_held(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(descriptor: int, how: int) -> None:
+        raise OSError(errno.ENOLCK, "no locks here")
+
+    life = LifeFile(database, new_identity())
+    monkeypatch.setattr(life_file, "fcntl", SimpleNamespace(**vars(fcntl) | {"lockf": refuse}))
+    with pytest.raises(OSError, match="no locks here"):
+        life.hold()
+    assert life.is_ours() is False
+    with pytest.raises(OSError, match="no locks here"):
+        life.is_held()
 
 
 # --- in storage -----------------------------------------------------------------------------------

@@ -153,6 +153,30 @@ def test_an_operator_is_told_of_a_lock_and_never_waits(storage: Storage) -> None
     assert storage.force_cancel(held.id, held.fence, "operator") is True
 
 
+def test_a_forced_cancel_inside_a_callers_transaction_falls_with_it(storage: Storage) -> None:
+    held = claimed(storage)
+    with transaction.atomic():
+        assert storage_for(connection).force_cancel(held.id, held.fence, "operator") is True
+        transaction.set_rollback(True)
+    assert row(held.id).state == "running"
+
+
+def test_an_operation_waits_for_no_lock_for_long() -> None:
+    with transaction.atomic():
+        storage_for(connection).begin_operation(2.5)
+        if connection.vendor == "postgresql":
+            assert run_sql(connection, "SHOW lock_timeout") == [("2500ms",)]
+            assert run_sql(connection, "SHOW transaction_isolation") == [("read committed",)]
+    if connection.vendor == "postgresql":
+        assert run_sql(connection, "SHOW lock_timeout") == [("0",)]
+
+
+def test_the_clock_is_the_databases(storage: Storage) -> None:
+    before = storage.clock()
+    (inserted,) = insert(storage)
+    assert before <= row(inserted).enqueued_at <= storage.clock()
+
+
 @pytest.mark.postgres_only("SQLite has no row locks: another writer's transaction is waited for")
 def test_locked_rows_are_left_to_be_tried_again(storage: Storage) -> None:
     locked, free = insert(storage, 2)

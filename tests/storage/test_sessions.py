@@ -97,12 +97,28 @@ def test_a_notification_reaches_who_listens(storage: Storage, other: Storage) ->
     assert (note.channel, note.payload) == ("jobqueue_test", "mail")
 
 
+@ON_POSTGRES
+def test_who_keeps_dead_rows_from_being_removed_is_named(storage: Storage, other: Storage) -> None:
+    run_sql(other.connection, "SET application_name = 'a long report'")
+    run_sql(other.connection, "BEGIN ISOLATION LEVEL REPEATABLE READ")
+    run_sql(other.connection, "SELECT count(*) FROM jobqueue_job")
+    expected = ("session", "a long report", "idle in transaction")
+    eventually(lambda: holder_of(storage) == expected)  # a vacuum may be the older one for a moment
+    run_sql(other.connection, "ROLLBACK")
+
+
+def holder_of(storage: Storage) -> tuple[str, str, str] | None:
+    found = storage.horizon_holder()
+    return found and (found.kind, found.name, found.state)
+
+
 @ON_SQLITE
 def test_there_is_no_session_to_speak_of(storage: Storage) -> None:
     assert storage.is_direct() is False
     assert storage.end_sessions([new_identity()]) == 0
     assert storage.end_session(1, new_identity()) is True
     assert storage.server_started_at() is None
+    assert storage.horizon_holder() is None
     with pytest.raises(NotImplementedError, match="HINTS"):
         storage.notify("jobqueue", "mail")
 

@@ -13,9 +13,10 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import Executor
 from contextlib import suppress
 
-from asgiref.sync import SyncToAsync, ThreadSensitiveContext, sync_to_async
+from asgiref.sync import SyncToAsync, ThreadSensitiveContext
 from django.db import connections
 
 from jobqueue.engine.execution import Run, run_async, run_sync
@@ -186,8 +187,7 @@ class AsyncSlots:
         async with ThreadSensitiveContext() as context:
             ended = run if isinstance(run, Ended) else await run_async(run)
             try:
-                if context in SyncToAsync.context_to_thread_executor:
-                    await sync_to_async(connections.close_all)()
+                await _close_connections(SyncToAsync.context_to_thread_executor.get(context))
             finally:
                 self._ledger.ended(entry)
                 self._outbox.put((ended, entry))
@@ -202,3 +202,16 @@ class AsyncSlots:
             entry = self._ledger.start(claim.id, claim.fence)
             self._ledger.ended(entry)
             self._outbox.put((Ended(claim, now, now), entry))
+
+
+async def _close_connections(thread: Executor | None) -> None:
+    """Close the connections of a job's thread, also if the job has cancelled its own task.
+
+    Not through sync_to_async: a cancelled one may never run.
+    """
+    if thread is None:
+        return
+    closing = asyncio.wrap_future(thread.submit(connections.close_all))
+    while not closing.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.shield(closing)

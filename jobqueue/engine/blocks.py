@@ -37,12 +37,14 @@ def guarded_block(run: RunState) -> Iterator[None]:
     storage = storage_for(connection, environment.options)
     proof = CommitProof()
     session = pid = None
-    # In an atomic task the limit would outlive the block: the task may think for longer than that.
-    idle_seconds = None if run.in_atomic_task else environment.options.lease_seconds
+    is_outermost = not connection.in_atomic_block  # else in an atomic task, or in a TestCase
+    # Where the transaction goes on after the block, so would its limit.
+    idle_seconds = environment.options.lease_seconds if is_outermost else None
     run.in_block = True
     try:
         with transaction.atomic(using=environment.options.database, durable=not run.in_atomic_task):
-            transaction.on_commit(proof.plant, using=environment.options.database)
+            if is_outermost:
+                transaction.on_commit(proof.plant, using=environment.options.database)
             storage.hold(run.claim, idle_seconds)
             session, pid = connection.connection, backend_pid(connection)
             yield

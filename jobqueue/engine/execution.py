@@ -210,9 +210,11 @@ def _try_once(run: Run, connection: BaseDatabaseWrapper) -> _Trial:
     database = run.environment.options.database
     trial = _Trial(CommitProof())
     witness = Witness()
+    is_nested = connection.in_atomic_block  # only in a TestCase, which never commits
     try:
         with transaction.atomic(using=database), connection.execute_wrapper(witness):
-            transaction.on_commit(trial.proof.plant, using=database)
+            if not is_nested:
+                transaction.on_commit(trial.proof.plant, using=database)
             depth = len(connection.savepoint_ids)
             trial.session, trial.pid = connection.connection, backend_pid(connection)
             value = run.call()
@@ -225,8 +227,8 @@ def _try_once(run: Run, connection: BaseDatabaseWrapper) -> _Trial:
                 storage = storage_for(connection, run.environment.options)
                 storage.finish_one(run.claim, trial.result, run.state.age_seconds)
             trial.phase = "commit"
-        if _in_test(run.environment):
-            trial.proof.plant()  # a TestCase never commits: the released savepoint is the proof
+        if is_nested:
+            trial.proof.plant()  # the released savepoint is the proof
     except BaseException as error:
         trial.error = error if trial.phase == "run" else witness.cause_of(error)
     _warn_if_long(run)

@@ -15,7 +15,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from jobqueue.storage.connections import discard
 
-_IDLE, _UNKNOWN = 0, 4  # libpq's PGTransactionStatusType; unknown: the session is gone
+_IDLE, _IN_ERROR, _UNKNOWN = 0, 3, 4
+"""Of libpq's PGTransactionStatusType; unknown: the session is gone."""
 
 
 def open_transactions() -> list[BaseDatabaseWrapper]:
@@ -34,6 +35,11 @@ def is_in_transaction(connection: BaseDatabaseWrapper) -> bool:
     if connection.vendor == "sqlite":
         return bool(session.in_transaction)
     return _status(session) not in (_IDLE, _UNKNOWN)
+
+
+def is_broken(connection: BaseDatabaseWrapper) -> bool:
+    """Return whether the open transaction can only be rolled back."""
+    return connection.needs_rollback or _status(connection.connection) == _IN_ERROR
 
 
 def drop_gone() -> None:

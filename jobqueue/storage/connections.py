@@ -86,7 +86,13 @@ def is_direct(alias: str) -> bool:
 
 @contextmanager
 def transaction_on(connection: BaseDatabaseWrapper) -> Iterator[None]:
-    """A transaction on one of our own connections (``atomic`` knows only Django's)."""
+    """A transaction on one of our own connections (``atomic`` knows only Django's).
+
+    On Django's inside a TestCase, the test's own transaction.
+    """
+    if connection.in_atomic_block:
+        yield
+        return
     connection.set_autocommit(False, force_begin_transaction_with_broken_autocommit=True)
     try:
         yield

@@ -158,7 +158,8 @@ class PostgresStorage(Storage):
                 worker=claim.worker,
                 result=result,
                 started_ago=started_ago,
-                idle_timeout=COMMIT_IDLE_TIMEOUT,
+                # In a savepoint (a TestCase's) no COMMIT follows: the limit would be the test's.
+                idle_timeout=None if self.connection.savepoint_ids else COMMIT_IDLE_TIMEOUT,
             )
         return bool(rows[0][1])
 

@@ -25,5 +25,7 @@ WITH guarded AS (
 )
 SELECT CASE count(*) WHEN 1 THEN 1 ELSE ('jobqueue_lease_lost:' || count(*))::int END,
        bool_or(has_children),
-       set_config('idle_in_transaction_session_timeout', %(idle_timeout)s, true)
+       set_config('idle_in_transaction_session_timeout',
+                  coalesce(%(idle_timeout)s::text,
+                           current_setting('idle_in_transaction_session_timeout')), true)
 FROM guarded

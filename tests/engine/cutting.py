@@ -2,12 +2,13 @@
 
 import os
 import socket
-import time
 from typing import Any
 
 import psycopg
 from django.db import connection
 from django.db.backends.base.base import BaseDatabaseWrapper
+
+from tests.process.waiting import wait_until
 
 Session = psycopg.Connection[Any]
 
@@ -41,8 +42,7 @@ def commit_and_lose_the_answer(admin: Session, raw: Session) -> None:
     """Let COMMIT succeed on the server; the client finds a dead line where the answer was."""
     raw.pgconn.send_query(b"COMMIT")
     raw.pgconn.flush()
-    while not _is_idle(admin, raw.info.backend_pid):
-        time.sleep(0.005)
+    wait_until(lambda: _is_idle(admin, raw.info.backend_pid), "the COMMIT")
     cut_line(raw)
 
 

@@ -13,6 +13,7 @@ from jobqueue.runtime.heartbeat import Heartbeat
 from tests.engine.bench import Bench, Ran, leave
 from tests.engine.cutting import session_pid, terminate
 from tests.engine.tasks import plain_job
+from tests.process.waiting import wait_until
 
 POSTGRES = pytest.mark.postgres_only("on SQLite the life lock is a file's")
 
@@ -201,8 +202,9 @@ def test_the_life_lock_is_held_from_before_the_first_beat_until_the_end(
 @POSTGRES
 def test_the_life_lock_goes_with_the_beats_session(bench: Bench, beat: Heartbeat):
     beat.hold_life_lock()
+    assert is_locked(bench)
     beat.close()
-    assert not is_locked(bench)
+    wait_until(lambda: not is_locked(bench), "the end of the beat's session")
 
 
 @POSTGRES

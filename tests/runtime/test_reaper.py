@@ -8,7 +8,7 @@ from django.utils import timezone
 from jobqueue.conf import LOCK_LOOK_SECONDS
 from jobqueue.engine.recovery import Death, recover
 from jobqueue.events import subscribe
-from jobqueue.ids import new_identity
+from jobqueue.ids import lock_key, new_identity
 from jobqueue.models import Job, Worker
 from jobqueue.runtime import reaper as reaper_module
 from jobqueue.runtime.reaper import Reaper
@@ -17,6 +17,7 @@ from jobqueue.storage.connections import open_connection
 from tests.engine import faults
 from tests.engine.bench import Bench, Ran, leave
 from tests.engine.tasks import plain_job
+from tests.process.waiting import wait_until
 from tests.runtime.clock import Clock
 from tests.storage.making import register
 
@@ -51,15 +52,21 @@ def reaper(make_reaper) -> Reaper:
 
 
 @pytest.fixture
-def lives():
+def lives(bench: Bench):
     """Takes the life lock of a worker on a session of its own; returns what ends that session."""
     opened = []
 
     def take(worker):
+        def end():
+            connection.close()
+            wait_until(
+                lambda: lock_key(worker) not in bench.storage.life_locks(), "the end of a session"
+            )
+
         connection = open_connection("default")
         storage_for(connection).hold_life_lock(worker)
         opened.append(connection)
-        return connection.close
+        return end
 
     yield take
     for connection in opened:

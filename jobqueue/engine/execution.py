@@ -225,7 +225,7 @@ def _try_once(run: Run, connection: BaseDatabaseWrapper) -> _Trial:
                 trial.deferred = True
             else:
                 storage = storage_for(connection, run.environment.options)
-                storage.finish_one(run.claim, trial.result, run.state.age_seconds)
+                storage.finish_and_commit(run.claim, trial.result, run.state.age_seconds)
             trial.phase = "commit"
         if is_nested:
             trial.proof.plant()  # the released savepoint is the proof

@@ -6,7 +6,7 @@ import time
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandError, SystemCheckError
 from django.db import OperationalError, connections
 from django.db.migrations.executor import MigrationExecutor
 
@@ -47,6 +47,14 @@ class ServiceCommand(BaseCommand):
         except Exception:
             return {}  # said with a message of its own when the command starts
         return {"databases": [database]}
+
+    def check(self, *args: Any, **kwargs: Any) -> None:
+        """Run the checks; what they refuse ends the command like any unusable setting."""
+        try:
+            super().check(*args, **kwargs)
+        except SystemCheckError as error:
+            error.returncode = MISCONFIGURED
+            raise
 
     def handle(self, *args: Any, **options: Any) -> None:
         configure(options["log_format"], options["log_level"])

@@ -17,6 +17,9 @@ LOWEST_RANK = -(2**63)
 LOOK_AGAIN_SECONDS = 1.0
 """How long a list of queues, or a skip, is trusted."""
 
+CONTENDED_SECONDS = 0.005
+"""Pause after a claim that found its rows locked: about what the claim of another takes."""
+
 
 class Lookout:
     """Looks after the jobs of some tasks; no queue names mean every queue with a ready job."""
@@ -54,12 +57,14 @@ class Lookout:
     def found_nothing(self, storage: Storage) -> bool:
         """Note that a claim came back empty; return whether to look again at once.
 
-        At once where others were faster, or behind full windows without use, which are skipped.
+        At once behind full windows without use, which are skipped; in a moment where others were
+        faster: looking again while they still hold the rows would only slow them down.
         """
         floors = self._current_floors()
         windows = storage.read_windows(self._seen, floors, self.tasks)
         if any(window.is_usable for window in windows):
-            return True
+            self._rest_until = time.monotonic() + CONTENDED_SECONDS * random.uniform(0.5, 1.5)
+            return False
         # Up to the last rank, not past it: jobs behind the window may have the same one.
         skipped = {
             name: max(window.last_rank, floor + 1)

@@ -1,7 +1,10 @@
 """Tasks of tests/process: each leaves a note when it starts, and effects that can be counted."""
 
+import asyncio
 import os
 import signal
+import subprocess
+import sys
 
 from jobqueue import task
 from tests.app.models import Effect
@@ -52,13 +55,44 @@ def wait_and_commit(context, gate):
 
 @task(takes_context=True)
 async def wait_in_coroutine(context, gate):
-    """Wait in a coroutine; the only effect is the note at its end."""
-    import asyncio
-
+    """Wait in a coroutine, then write: not in the job's transaction, as there is none."""
     note(context)
     while not folder().is_open(gate):
         await asyncio.sleep(0.02)
-    note(context, "end")
+    await Effect.objects.acreate(job_id=str(context.job_id))
+
+
+@task(takes_context=True, atomic=False)
+def spin_and_commit(context, gate):
+    """Wait in a tight loop that never blocks."""
+    note(context)
+    while not folder().is_open(gate):
+        pass
+    with context.atomic():
+        leave_effect(context)
+        context.commit()
+
+
+@task(takes_context=True, atomic=False)
+def run_program_and_commit(context, gate):
+    """Wait for a program that the job started."""
+    note(context)
+    path = folder().path / "gates" / gate
+    subprocess.run(["sh", "-c", f"until [ -e {path} ]; do sleep 0.05; done"], check=True)
+    with context.atomic():
+        leave_effect(context)
+        context.commit()
+
+
+@task(takes_context=True)
+def nothing_but_ask_signals(context):
+    """Return how a program that a job starts finds its signals."""
+    script = (
+        "import signal; print([signal.getsignal(n).name for n in (1, 2, 15)], "
+        "signal.pthread_sigmask(0, []))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
+    return done.stdout.decode().strip()
 
 
 @task(takes_context=True)

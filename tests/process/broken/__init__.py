@@ -1,0 +1,1 @@
+"""An installed app whose tasks cannot be imported."""

@@ -277,6 +277,13 @@ def backends(worker: Worker | None = None) -> list[int]:
         return [pid for (pid,) in cursor.fetchall()]
 
 
+def terminate(pids: Sequence[int]) -> None:
+    """End sessions by their server-side pids, and wait until they are gone (PostgreSQL)."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_terminate_backend(pid) FROM unnest(%s) AS pid", [list(pids)])
+    wait_until(lambda: not set(pids) & set(backends()), "the sessions to end")
+
+
 def is_running(pid: int) -> bool:
     """Return whether a process exists and has not ended."""
     try:

@@ -4,7 +4,6 @@ import asyncio
 import os
 import signal
 import subprocess
-import sys
 
 from jobqueue import task
 from tests.app.models import Effect
@@ -86,13 +85,10 @@ def run_program_and_commit(context, gate):
 
 @task(takes_context=True)
 def nothing_but_ask_signals(context):
-    """Return how a program that a job starts finds its signals."""
-    script = (
-        "import signal; print([signal.getsignal(n).name for n in (1, 2, 15)], "
-        "signal.pthread_sigmask(0, []))"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
-    return done.stdout.decode().strip()
+    """Return the ignored and the blocked signals that a program which a job starts finds."""
+    done = subprocess.run(["cat", "/proc/self/status"], capture_output=True, check=True)
+    masks = dict(line.split(":\t") for line in done.stdout.decode().splitlines())
+    return [int(masks["SigIgn"], 16), int(masks["SigBlk"], 16)]
 
 
 @task(takes_context=True)

@@ -7,7 +7,7 @@ from django.db import connection
 
 from jobqueue.ids import lock_key
 from jobqueue.models import Worker
-from tests.process.harness import Site, backends, outcomes
+from tests.process.harness import Site, outcomes, terminate
 from tests.process.proxy import How, Proxy
 from tests.process.tasks import write_and_wait
 from tests.process.waiting import wait_until
@@ -33,7 +33,7 @@ def test_worker_whose_beat_loses_its_session_again_and_again_keeps_its_job(site)
     site.wait_until_seen(worker)
     for _ in range(3):
         holder = lock_holder(worker)
-        terminate(holder)
+        terminate([holder])
         wait_until(lambda: lock_holder(worker) not in (None, holder), "the life lock to be held")  # noqa: B023
     assert_seen_alive(site, worker)
     site.folder.open_gate("gate")
@@ -81,9 +81,3 @@ def lock_holder(worker: Worker) -> int | None:
         )
         row = cursor.fetchone()
         return row and row[0]
-
-
-def terminate(backend: int) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_terminate_backend(%s)", [backend])
-    wait_until(lambda: backend not in backends(), "the session to end")

@@ -44,7 +44,8 @@ def no_body_left_over() -> Iterator[None]:
 def make_bench(transactional_db: None) -> Iterator[Callable[..., Bench]]:
     """Makes workers; keywords are engine options."""
     made: list[Bench] = []
-    before = copy.deepcopy(connections.settings["default"]["OPTIONS"])
+    settings = connections.settings["default"]
+    before = copy.deepcopy(settings)
 
     def make(**options: Any) -> Bench:
         chosen = replace(options_for("default"), storage=faults.path(), **options)
@@ -61,7 +62,8 @@ def make_bench(transactional_db: None) -> Iterator[Callable[..., Bench]]:
         return made[-1]
 
     yield make
-    connections.settings["default"]["OPTIONS"] = before
+    settings.clear()
+    settings.update(before)
     connections["default"].close()
     for bench in made:
         bench.environment.close()

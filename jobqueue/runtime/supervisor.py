@@ -152,7 +152,7 @@ class Supervisor:
             self._start_missing()
             if self.plan.until_empty and self._is_idle():
                 self._drain("nothing left to do")
-        elif self._abort_at is not None and time.monotonic() >= self._abort_at:
+        elif self.children and self._is_grace_over:
             self._abort("the grace is over")
         self._upkeep.report(self.counters(), self._is_healthy())
 
@@ -160,8 +160,17 @@ class Supervisor:
     def _is_stopping(self) -> bool:
         return self._abort_at is not None
 
+    @property
+    def _is_grace_over(self) -> bool:
+        return self._abort_at is not None and time.monotonic() >= self._abort_at
+
     def _is_over(self) -> bool:
-        return self._is_stopping and not self.children and self._janitor.is_done
+        """Whether to return: not before what the children held is given back, within the grace.
+
+        A database that is away must not keep this process; then reapers find what is left.
+        """
+        ended = self._is_stopping and not self.children
+        return ended and (self._janitor.is_done or self._is_grace_over)
 
     def _is_healthy(self) -> bool:
         return not self._is_stopping and any(c.ledger.counters().is_ready for c in self.children)

@@ -1,5 +1,6 @@
 """Nothing of one job, nor of whoever starts it, reaches the next."""
 
+import logging
 from contextvars import ContextVar
 from datetime import UTC
 
@@ -7,12 +8,22 @@ import pytest
 from django.db import connection, connections, transaction
 from django.utils import timezone, translation
 
+from jobqueue import compat
 from tests.engine.bench import Bench, Ran, leave
 from tests.engine.cutting import session_pid, terminate
 from tests.engine.tasks import async_job, atomic_job, plain_job
 from tests.storage.making import run_sql
 
 tenant: ContextVar[str] = ContextVar("tenant", default="nobody")
+
+
+@pytest.fixture(autouse=True)
+def unheard(monkeypatch):
+    """Nobody listens to signals: whatever cleans up is not done for a receiver's sake."""
+    monkeypatch.setattr(compat, "_printed", {})
+    logger = logging.getLogger(compat.FRAMEWORK_LOGGER)
+    monkeypatch.setattr(logger, "disabled", True)
+
 
 TASKS = pytest.mark.parametrize("task", [atomic_job, plain_job], ids=["atomic", "not atomic"])
 

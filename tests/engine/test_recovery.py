@@ -18,6 +18,7 @@ from tests.engine import faults
 from tests.engine.bench import Bench, Ran, effects, leave
 from tests.engine.cutting import is_there
 from tests.engine.tasks import atomic_job, plain_job
+from tests.process.waiting import wait_until
 from tests.storage.making import register, run_sql
 
 POSTGRES = pytest.mark.postgres_only("SQLite has no sessions")
@@ -187,7 +188,6 @@ def test_a_reaper_held_up_by_a_lock_does_not_rob_the_successor(bench: Bench):
     (claim,) = claim_for(bench, worker)
     held = bench.storage.running_of([worker])
     successor = register(bench.storage)
-    waited = threading.Event()
 
     with psycopg.connect(url_in_use("default")) as other_reaper:
         other_reaper.execute(
@@ -197,8 +197,7 @@ def test_a_reaper_held_up_by_a_lock_does_not_rob_the_successor(bench: Bench):
 
         def commit_when_waited_for():
             with psycopg.connect(url_in_use("default"), autocommit=True) as watcher:
-                while not blocked(watcher):
-                    waited.wait(0.005)
+                wait_until(lambda: blocked(watcher), "the reaper to wait for the row")
             other_reaper.commit()
 
         thread = threading.Thread(target=commit_when_waited_for)

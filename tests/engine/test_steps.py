@@ -4,11 +4,13 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.db import connection
 
+from jobqueue.exceptions import LeaseLost
 from jobqueue.models import Step
 from tests.engine import faults
 from tests.engine.bench import Bench, Ran, effects, leave
 from tests.engine.cutting import session_pid, terminate
 from tests.engine.tasks import async_job, atomic_job, plain_job
+from tests.engine.test_guard import STALE
 from tests.storage.making import run_sql
 
 POSTGRES = pytest.mark.postgres_only("on SQLite steps need a task with atomic=False")
@@ -157,6 +159,14 @@ def test_the_record_of_a_zombie_is_refused(bench: Bench, atomic):
     assert recorded(claim.id) == []
 
 
+@pytest.mark.parametrize("stale", STALE.values(), ids=STALE.keys())
+def test_a_record_under_a_stale_claim_is_an_exception(bench: Bench, stale):
+    claim = bench.claim_one(leave, plain_job)
+    with pytest.raises(LeaseLost):
+        bench.storage.record_step(stale(claim), "charge", "1")
+    assert recorded(claim.id) == []
+
+
 def test_a_zombie_reads_the_record_of_its_successor_and_writes_nothing(bench: Bench):
     claim = bench.claim_one(stepping(result="zombie")[0], plain_job)
     taken = bench.take_away(claim)
@@ -173,6 +183,8 @@ def test_a_zombie_reads_the_record_of_its_successor_and_writes_nothing(bench: Be
 @POSTGRES
 def test_a_record_does_not_wait_for_the_row_that_its_own_job_has_locked(bench: Bench):
     """Anything stronger than KEY SHARE would wait here for ever, unseen by the server."""
+    with bench.environment.side_storage() as side:
+        run_sql(side.connection, "SET lock_timeout = '10s'")
 
     def body(context):
         with context.atomic():

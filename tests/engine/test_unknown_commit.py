@@ -204,7 +204,8 @@ def slow_commit(transactional_db, admin):
     run_sql(
         connection,
         "CREATE FUNCTION wait_for_test() RETURNS trigger LANGUAGE plpgsql AS "
-        "$$ BEGIN PERFORM pg_advisory_xact_lock(4711); RETURN NULL; END $$",
+        "$$ BEGIN PERFORM set_config('lock_timeout', '20s', true), pg_advisory_xact_lock(4711); "
+        "RETURN NULL; END $$",
     )
     run_sql(
         connection,
@@ -239,9 +240,11 @@ def when_waiting_for_a_row(then):
     stop = threading.Event()
     thread = threading.Thread(target=watch)
     thread.start()
-    yield
-    stop.set()
-    thread.join()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
 
 
 def test_a_session_that_is_still_committing_is_waited_for(bench: Bench, slow_commit):

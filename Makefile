@@ -64,6 +64,20 @@ if [ "$$made" != "$$wanted" ]; then \
 fi
 endef
 
+# $(call side_by_side,COMMAND,COMMAND): run both at once, each mostly waits; show the first as it
+# goes and the second after it; fail if one failed.
+define side_by_side
+log="$(CACHE)/side-by-side.log"; mkdir -p $(CACHE); \
+echo '$(strip $(2)) (its output follows)'; \
+( $(2) ) >"$$log" 2>&1 </dev/null & other=$$!; \
+trap 'kill $$other 2>/dev/null' INT TERM; \
+echo '$(strip $(1))'; \
+first=0; ( $(1) ) </dev/null || first=$$?; \
+second=0; wait $$other || second=$$?; \
+cat "$$log"; \
+[ "$$first" = 0 ] && [ "$$second" = 0 ]
+endef
+
 .PHONY: help
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) \
@@ -78,10 +92,10 @@ demo: venv ## run the shop under kill -9 and audit it (ORDERS=, KILL_EVERY=, FAI
 	@$(RUN) manage.py demo
 
 .PHONY: test
-test: venv ## run all tests on PostgreSQL, then SQLite; fail under the coverage threshold
+test: venv ## run all tests on PostgreSQL and SQLite; fail under the coverage threshold
 	@rm -rf $(CACHE)/coverage && mkdir -p $(CACHE)/coverage
-	$(RUN) -m coverage run -m pytest --database=postgres $(ARGS)
-	$(RUN) -m coverage run -m pytest --database=sqlite $(ARGS)
+	@$(call side_by_side,$(RUN) -m coverage run -m pytest --database=postgres $(ARGS),$\
+		$(RUN) -m coverage run -m pytest --database=sqlite $(ARGS))
 	@$(MAKE) --no-print-directory coverage
 
 .PHONY: coverage
@@ -100,7 +114,20 @@ test-postgres: venv ## run the tests on PostgreSQL only, without coverage (ARGS=
 test-sqlite: venv ## run the tests on SQLite only, without coverage (ARGS="-k fence")
 	$(RUN) -m pytest --database=sqlite $(ARGS)
 
-# The older Djangos run the suite on PostgreSQL, in environments of their own.
+# The older Djangos run the suite on PostgreSQL, in environments of their own; `make test-djangos`
+# only what the Tasks framework and the ORM have a part in.
+DJANGO_TESTS := tests/unit tests/tasks tests/testing tests/engine tests/runtime tests/control \
+	tests/commands tests/checks tests/storage
+
+.PHONY: test-djangos
+test-djangos: ## run what may differ on Django 5.2 and 6.0
+	$(call install,.venv-django52,requirements/django52.txt)
+	$(call install,.venv-django60,requirements/django60.txt)
+	.venv-django52/bin/python manage.py makemigrations --check --dry-run
+	.venv-django60/bin/python manage.py makemigrations --check --dry-run
+	@$(call side_by_side,.venv-django52/bin/python -m pytest --database=postgres $(DJANGO_TESTS),$\
+		.venv-django60/bin/python -m pytest --database=postgres $(DJANGO_TESTS))
+
 .PHONY: test-django52
 test-django52: ## run the tests on Django 5.2 with the django-tasks backport
 	$(call install,.venv-django52,requirements/django52.txt)

@@ -34,7 +34,7 @@ from jobqueue.engine.outcomes import Ended, decide_unrunnable
 from jobqueue.events import emit
 from jobqueue.states import FINISHED, Outcome, State
 from jobqueue.storage import Storage
-from jobqueue.storage.connections import discard
+from jobqueue.storage.connections import discard, is_away
 from jobqueue.storage.records import Claim
 
 logger = logging.getLogger("jobqueue")
@@ -71,7 +71,7 @@ def resolve_unknown_commit(
                     verdict = _look(storage, claim)
             emit("job.commit_resolved", job=claim.id, fence=claim.fence, verdict=verdict)
             return verdict
-        except (OperationalError, InterfaceError) as error:
+        except (DatabaseError, InterfaceError) as error:
             logger.debug("Cannot ask for the fate of job %s yet: %s", claim.id, error)
             time.sleep(pause * (0.5 + random.random()))
             pause = min(pause * 2, 1.0)
@@ -103,8 +103,8 @@ def _end_session(storage: Storage, pid: int, claim: Claim) -> bool:
 def flush(storage: Storage, ended: Sequence[Ended], environment: Environment) -> None:
     """Write the ends of executions in batches; then tell signals and events.
 
-    Raise OperationalError or InterfaceError if the database is away: nothing is forgotten, call
-    again with the same `ended`. A success that the database refuses is split from its batch and
+    Raise the error if the database is away (`is_away`): nothing is forgotten, call again with the
+    same `ended`. A success that the database refuses is split from its batch and
     recorded as a failure; an end that it refuses in any form is logged, and left to the reaper.
     What no longer matches is reported as a lost lease.
     """
@@ -148,9 +148,9 @@ def _in_halves(
     """Write `part`, in halves where the database refuses it, until a bad row stands alone."""
     try:
         return set(write(part))
-    except (OperationalError, InterfaceError):
-        raise
     except DatabaseError as error:
+        if is_away(error):
+            raise
         if len(part) == 1:
             refuse(part[0], error)
             return set()

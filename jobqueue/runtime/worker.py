@@ -16,7 +16,7 @@ import time
 from contextlib import suppress
 from uuid import UUID
 
-from django.db import InterfaceError, OperationalError
+from django.db import Error
 
 from jobqueue import __version__, hints, signals
 from jobqueue.conf import ASYNC_SLOTS, RELEASE_UNSTARTED_SECONDS, options_for
@@ -38,7 +38,7 @@ from jobqueue.runtime.slots import AsyncSlots, Finished, Outbox, ThreadSlots
 from jobqueue.runtime.spec import ChildSpec
 from jobqueue.states import State
 from jobqueue.storage import Storage, storage_for
-from jobqueue.storage.connections import discard, prepare_process
+from jobqueue.storage.connections import discard, is_away, prepare_process
 from jobqueue.storage.records import Claim, Ending, NewWorker
 from jobqueue.tasks import autodiscover, registry
 
@@ -115,7 +115,7 @@ class Worker:
             try:
                 busy = self.run_once()
                 self._recovered()
-            except (OperationalError, InterfaceError) as error:
+            except Error as error:
                 self._failed(error)
                 continue
             if not busy:
@@ -148,7 +148,7 @@ class Worker:
             self._coroutines.stop(1.0)
         signals.process_stopping.send_robust(sender=Worker, worker=self.spec.identity_id)
         self._heartbeat.close()
-        with suppress(OperationalError, InterfaceError):
+        with suppress(Error):
             self._storage().mark_dead(self.spec.identity_id, "stopped")
         emit("process.stopped", worker=self.spec.identity_id, pid=os.getpid())
         self.environment.close()
@@ -250,7 +250,7 @@ class Worker:
             return 0
         try:
             flush(self._storage(), [ended for ended, _ in finished], self.environment)
-        except (OperationalError, InterfaceError):
+        except Error:
             self._outbox.put_back(finished)
             raise
         for item in finished:
@@ -274,7 +274,7 @@ class Worker:
         claims = self._threads.take_back(older_than)
         try:
             self._release(claims)
-        except (OperationalError, InterfaceError):
+        except Error:
             for claim in claims:
                 self._threads.put(claim)  # still ours, as far as we know
             raise
@@ -336,11 +336,14 @@ class Worker:
             try:
                 action()  # type: ignore[operator]
                 return
-            except (OperationalError, InterfaceError) as error:
+            except Error as error:
                 self._failed(error)
 
     def _failed(self, error: Exception) -> None:
         """Drop the session and wait a jittered, bounded while; say so once."""
+        if not is_away(error):
+            raise error
+        logger.debug("The fetch loop failed", exc_info=error)
         discard(self._connection)
         if not self._backoff:
             emit("database.away", level=logging.WARNING, error=str(error).split("\n")[0][:200])

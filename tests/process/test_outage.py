@@ -13,7 +13,7 @@ from jobqueue.runtime.exit_codes import ABORTED, CLEAN
 from project.servers import PostgresServer
 from tests.plugin import POSTGRES
 from tests.process.databases import django_on, migrate
-from tests.process.harness import Site, outcomes
+from tests.process.harness import Program, Site, outcomes
 from tests.process.tasks import nothing, wait_and_commit, write, write_and_wait
 from tests.process.waiting import wait_until
 
@@ -118,3 +118,38 @@ def test_signal_during_an_outage_stops_everything_without_the_database(site, ser
     site.wait_until_done()
     assert outcomes(job.id) == ["lost", "succeeded"]
     site.assert_exactly_once()
+
+
+def test_database_that_is_read_only_for_a_while_costs_no_attempt_and_no_process(site, server):
+    """As after a failover to a standby that is not promoted yet."""
+    program = site.runworker("--log-level", "debug")
+    job = write_and_wait.enqueue("gate")
+    site.wait_for_note("written")
+    set_read_only("on")
+    site.folder.open_gate("gate")
+    for what in ("Cannot ask for the fate", "The fetch loop failed"):
+        wait_until(lambda: has_met_read_only(program, what), f"read-only: {what}")  # noqa: B023
+    set_read_only("off")
+    later = write.enqueue()
+    site.wait_until_done()
+    assert outcomes(job.id) == outcomes(later.id) == ["succeeded"]
+    site.assert_exactly_once()
+    assert len(program.events("process.started")) == 1
+
+
+def has_met_read_only(program: Program, message: str) -> bool:
+    """Return whether this debug message of the program is about a read-only database."""
+    lines = program.text().splitlines()
+    return any(message in line and "read-only transaction" in line for line in lines)
+
+
+def set_read_only(value: str) -> None:
+    """Change the database for all sessions to come, and end those there are."""
+    name = connection.ops.quote_name(connection.settings_dict["NAME"])
+    with connection.cursor() as cursor:
+        cursor.execute("SET transaction_read_only TO off")
+        cursor.execute(f"ALTER DATABASE {name} SET default_transaction_read_only TO {value}")
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )

@@ -37,9 +37,9 @@ from jobqueue.engine.outcomes import Ended, Failure, decide_failure, decide_unru
 from jobqueue.engine.proof import (
     CommitProof,
     Witness,
+    asks_to_run_again,
     backend_pid,
     is_connection_lost,
-    is_serialization_failure,
 )
 from jobqueue.engine.run_state import RunState
 from jobqueue.events import emit
@@ -256,7 +256,7 @@ def _judge(run: Run, trial: _Trial, connection: BaseDatabaseWrapper, rerun: int)
         if verdict == "lease lost":
             return Ended(claim, started, now)
         return _ended_with(run, error, started) if last else None
-    if error is not None and trial.phase != "run" and is_serialization_failure(error):
+    if error is not None and trial.phase != "run" and asks_to_run_again(error):
         return _ended_with(run, error, started) if last else None
     if connection.in_atomic_block and not _in_test(run.environment):
         discard(connection)  # a block that the job entered by hand and never left

@@ -10,6 +10,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.transaction import TransactionManagementError
 
 SERIALIZATION_FAILURES = frozenset({"40001", "40P01"})
+_STATEMENT_FORGOTTEN = "26000"
 _IN_FAILED_TRANSACTION = "25P02"
 
 
@@ -97,3 +98,11 @@ def is_connection_lost(error: BaseException, vendor: str, session: Any) -> bool:
 def is_serialization_failure(error: BaseException) -> bool:
     """Return whether the server asks for the transaction to be run again."""
     return sqlstate(error) in SERIALIZATION_FAILURES
+
+
+def asks_to_run_again(error: BaseException) -> bool:
+    """Return whether a finish or COMMIT failed with `error` for no fault of the job's.
+
+    Also where its session has lost our prepared finish (DEALLOCATE ALL).
+    """
+    return is_serialization_failure(error) or sqlstate(error) == _STATEMENT_FORGOTTEN

@@ -16,6 +16,7 @@ from uuid import UUID
 
 from django.db import DatabaseError
 from psycopg import ClientCursor, Cursor
+from psycopg.errors import InvalidSqlStatementName
 
 from jobqueue.conf import (
     AUDIT_PATIENCE_SECONDS,
@@ -173,7 +174,8 @@ class PostgresStorage(Storage):
         The guard fails on the server, which then never comes to the COMMIT behind it.
         """
         is_own = type(self).finish_one is not PostgresStorage.finish_one
-        if is_own or not self.connection.settings_dict.get(DIRECT_SETTING):
+        is_direct = self.connection.settings_dict.get(DIRECT_SETTING)
+        if is_own or not is_direct or self.connection.savepoint_ids:  # a TestCase never commits
             self.finish_one(claim, result, started_ago)
             return
         self.connection.ensure_connection()
@@ -185,7 +187,11 @@ class PostgresStorage(Storage):
                 if not getattr(session, _PREPARED_MARK, False):
                     cursor.execute(_prepare_finish())
                     setattr(session, _PREPARED_MARK, True)
-                cursor.execute(_FINISH_AND_COMMIT, (*values, COMMIT_IDLE_TIMEOUT))
+                try:
+                    cursor.execute(_FINISH_AND_COMMIT, (*values, COMMIT_IDLE_TIMEOUT))
+                except InvalidSqlStatementName:  # somebody has sent DEALLOCATE ALL
+                    setattr(session, _PREPARED_MARK, False)
+                    raise
 
     def finish_many(self, worker: UUID, successes: Sequence[Success]) -> list[tuple[UUID, int]]:
         return [

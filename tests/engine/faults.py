@@ -2,7 +2,8 @@
 
     with faults.at("finish_one", hook):      # hook(storage, proceed) -> what the method returns
 
-`path()` is the storage class for the option STORAGE of the database in use.
+`path()` is the storage class for the option STORAGE of the database in use. What is not hooked
+is inherited, so that nothing else takes another way than in production.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,21 +19,6 @@ from jobqueue.storage.sqlite import SQLiteStorage
 
 Hook = Callable[[Storage, Callable[[], Any]], Any]
 
-hooks: dict[str, Hook] = {}
-METHODS = ("finish_one", "finish_many", "end_many", "hold", "record_step", "verdict",
-           "mark_dead", "end_sessions", "server_started_at", "life_locks", "renew_worker",
-           "workers")  # fmt: skip
-
-
-def _hooked(base: type[Storage], name: str) -> Callable[..., Any]:
-    real = getattr(base, name)
-
-    def method(self: Storage, *args: Any, **kwargs: Any) -> Any:
-        proceed = partial(real, self, *args, **kwargs)
-        return hooks[name](self, proceed) if name in hooks else proceed()
-
-    return method
-
 
 class PostgresWithFaults(PostgresStorage):
     """PostgresStorage whose methods can be hooked."""
@@ -42,26 +28,30 @@ class SQLiteWithFaults(SQLiteStorage):
     """SQLiteStorage whose methods can be hooked."""
 
 
-for _name in METHODS:
-    setattr(PostgresWithFaults, _name, _hooked(PostgresStorage, _name))
-    setattr(SQLiteWithFaults, _name, _hooked(SQLiteStorage, _name))
+def _class() -> type[Storage]:
+    return PostgresWithFaults if connection.vendor == "postgresql" else SQLiteWithFaults
 
 
 def path() -> str:
     """Return the dotted path of the class for the database that the tests run on."""
-    cls = PostgresWithFaults if connection.vendor == "postgresql" else SQLiteWithFaults
-    return f"{cls.__module__}.{cls.__qualname__}"
+    return f"{_class().__module__}.{_class().__qualname__}"
 
 
 @contextmanager
 def at(name: str, hook: Hook) -> Iterator[None]:
     """Call `hook` instead of the method, for the time of the block."""
-    assert name in METHODS
-    hooks[name] = hook
+    cls = _class()
+    real = getattr(cls, name)
+
+    def method(self: Storage, *args: Any, **kwargs: Any) -> Any:
+        return hook(self, partial(real, self, *args, **kwargs))
+
+    assert name not in vars(cls)
+    setattr(cls, name, method)
     try:
         yield
     finally:
-        del hooks[name]
+        delattr(cls, name)
 
 
 def once(hook: Hook) -> Hook:

@@ -15,7 +15,10 @@ from jobqueue.runtime.ledger import Ledger
 from jobqueue.runtime.slots import AsyncSlots, Outbox, ThreadSlots
 from tests.engine.bench import Bench, Ran, leave
 from tests.engine.tasks import async_job, atomic_job, plain_job
+from tests.engine.test_isolation import OPEN, unheard
 from tests.runtime.test_appetite import claim as make_claim
+
+__all__ = ["unheard"]
 
 PATIENCE = 60.0
 
@@ -110,6 +113,19 @@ def test_abnormal_ends_of_jobs_leave_the_threads_to_twenty_others(pool, task):
     jobs = pool(task).run(*ABNORMAL, *[leave] * 20)
     assert [job.state for job in jobs] == ["retrying"] * 5 + ["succeeded"] * 20
     assert [job.effects for job in jobs[5:]] == [["done"]] * 20
+
+
+@pytest.mark.parametrize("left_open", OPEN, ids=lambda f: f.__name__)
+def test_what_a_job_leaves_open_is_gone_before_the_next_in_its_thread(bench, pool, left_open):
+    """The fetch loop's thread cannot clean up for it: each thread has connections of its own."""
+
+    def raising_after(context):
+        left_open(context)
+        raise ValueError
+
+    slots = pool(plain_job, count=1)
+    states = [job.state for job in slots.run(left_open, leave, raising_after, leave)]
+    assert states == ["retrying", "succeeded", "retrying", "succeeded"]
 
 
 def test_what_waits_can_be_taken_back_and_what_runs_cannot(bench: Bench, pool):

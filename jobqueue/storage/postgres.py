@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from uuid import UUID
 
 from django.db import DatabaseError
-from psycopg import ClientCursor, Cursor
+from psycopg import ClientCursor
 from psycopg.errors import InvalidSqlStatementName
 
 from jobqueue.conf import (
@@ -55,8 +55,6 @@ _LOCK_NOT_AVAILABLE = "55P03"
 _PREPARED_MARK = "_jobqueue_finish_is_prepared"
 _FINISH_AND_COMMIT = "EXECUTE jobqueue_finish (%s, %s, %s, %s, %s, %s); COMMIT"
 _FINISH_PARAMETERS = ("id", "fence", "worker", "result", "started_ago", "idle_timeout")
-NEVER_BY_ITSELF = 1_000_000_000
-"""Uses before psycopg prepares a statement unasked. Django's None forbids it also when asked."""
 
 
 class PostgresStorage(Storage):
@@ -73,23 +71,6 @@ class PostgresStorage(Storage):
         with self.connection.cursor() as cursor:
             cursor.execute(sql, parameters)
             return cursor.fetchall() if cursor.description else []
-
-    def _run_prepared(self, name: str, /, **parameters: Any) -> list[tuple[Any, ...]]:
-        """Run a statement about one row as a prepared one where the session is proven direct.
-
-        Planning costs more than running it, and its plan never changes. Bound by the server, past
-        Django's cursor, so what that would have refused is asked for first.
-        """
-        connection = self.connection
-        if not connection.settings_dict.get(DIRECT_SETTING):
-            return self._rows(name, **parameters)
-        connection.ensure_connection()
-        connection.validate_no_broken_transaction()
-        if connection.connection.prepare_threshold is None:
-            connection.connection.prepare_threshold = NEVER_BY_ITSELF
-        sql = statement(self.vendor, name)
-        with connection.wrap_database_errors, Cursor(connection.connection) as cursor:
-            return cursor.execute(sql, parameters, prepare=True).fetchall()
 
     # --- enqueue ----------------------------------------
 
@@ -156,7 +137,7 @@ class PostgresStorage(Storage):
 
     def finish_one(self, claim: Claim, result: str, started_ago: float) -> bool:
         with lease_errors(claim):
-            rows = self._run_prepared(
+            rows = self._rows(
                 "finish_one",
                 id=claim.id,
                 fence=claim.fence,
@@ -171,14 +152,18 @@ class PostgresStorage(Storage):
     def finish_and_commit(self, claim: Claim, result: str, started_ago: float) -> None:
         """See Storage. One round trip on a direct session, unless a subclass has its own finish.
 
-        The guard fails on the server, which then never comes to the COMMIT behind it.
+        The guard fails on the server, which then never comes to the COMMIT behind it. Prepared by
+        SQL, once a session: planning costs more than running it. Not by psycopg, which deallocates
+        every statement of a session, ours too, at the first ROLLBACK after it has prepared one.
         """
         is_own = type(self).finish_one is not PostgresStorage.finish_one
         is_direct = self.connection.settings_dict.get(DIRECT_SETTING)
-        if is_own or not is_direct or self.connection.savepoint_ids:  # a TestCase never commits
+        self.connection.ensure_connection()
+        prepares = self.connection.connection.prepare_threshold is not None
+        in_savepoint = bool(self.connection.savepoint_ids)  # a TestCase never commits
+        if is_own or not is_direct or prepares or in_savepoint:
             self.finish_one(claim, result, started_ago)
             return
-        self.connection.ensure_connection()
         self.connection.validate_no_broken_transaction()
         session = self.connection.connection
         values = (claim.id, claim.fence, claim.worker, result, started_ago)
@@ -222,7 +207,7 @@ class PostgresStorage(Storage):
     def hold(self, claim: Claim, idle_timeout_seconds: float | None) -> None:
         limit = idle_timeout_seconds
         with lease_errors(claim):
-            self._run_prepared(
+            self._rows(
                 "hold_job",
                 id=claim.id,
                 fence=claim.fence,

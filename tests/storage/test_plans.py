@@ -123,9 +123,6 @@ class CaughtError(Exception):
 
 
 class CatchingPostgres(PostgresStorage):
-    def _run_prepared(self, name: str, /, **parameters: Any) -> list[tuple[Any, ...]]:
-        return self._rows(name, **parameters)
-
     def _run(self, sql: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
         raise CaughtError(sql, parameters)
 

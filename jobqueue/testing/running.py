@@ -43,7 +43,7 @@ from jobqueue.engine.loading import load_result
 from jobqueue.engine.middleware import Middleware
 from jobqueue.engine.outcomes import Ended, Failure
 from jobqueue.engine.registry import autodiscover, registry
-from jobqueue.exceptions import JobQueueError
+from jobqueue.exceptions import JobQueueError, TransactionLeftOpen
 from jobqueue.ids import new_identity
 from jobqueue.results import JobResult
 from jobqueue.states import Outcome, State
@@ -235,7 +235,11 @@ def _savepoint_for(connection: BaseDatabaseWrapper | None) -> Iterator[None]:
     block: Any = transaction.atomic(using=connection.alias)
     block._from_testcase = True  # as Django marks its own: a durable block may begin inside
     with block:
+        blocks: list[Any] = connection.atomic_blocks
+        depth = len(blocks)
         yield
+        while len(blocks) > depth:  # entered by hand and not left
+            blocks[-1].__exit__(TransactionLeftOpen, None, None)
         if is_broken(connection):
             transaction.set_rollback(True, using=connection.alias)
 

@@ -73,6 +73,18 @@ def swallowing(order):
 
 
 @task
+def leaving_open(order):
+    transaction.atomic().__enter__()
+    Effect.objects.create(job_id=order, label="lost")
+
+
+@task(atomic=False)
+def leaving_open_plainly(order):
+    leaving_open.func(order)
+    raise ValueError("and fails")
+
+
+@task
 def snoozing(order):
     raise Snooze(60)
 

@@ -173,6 +173,16 @@ class RunDueTests(TestCase):
         assert (len(report.failed), len(report.succeeded)) == (1, 1)
         assert effects("2") == ["shipped"]
 
+    def test_a_block_left_open_by_a_job_is_left_for_it(self):
+        tasks.leaving_open.enqueue("1")
+        tasks.leaving_open_plainly.enqueue("2")
+        tasks.ship.enqueue("3")
+        blocks = len(connection.atomic_blocks)
+        report = run_due()
+        assert (len(report.failed), len(report.succeeded)) == (2, 1)
+        assert (effects("1"), effects("2"), effects("3")) == ([], [], ["shipped"])
+        assert len(connection.atomic_blocks) == blocks
+
     def test_hooks_run_where_the_test_captures_them(self):
         tasks.hooking.enqueue("1")
         with self.captureOnCommitCallbacks(execute=True) as callbacks:

@@ -3,10 +3,12 @@
 from datetime import timedelta
 
 import pytest
+from django.db import connection
 
 from jobqueue.exceptions import Cancel, GiveUp, InvalidArgument, Retry, Snooze
 from tests.engine.bench import Bench, Ran, leave
 from tests.engine.tasks import async_job, atomic_job, plain_job
+from tests.storage.making import run_sql
 
 
 def counting(error=ValueError):
@@ -182,6 +184,20 @@ def test_a_row_that_cannot_be_decoded_is_buried_with_a_clear_error(bench: Bench,
     ran = Ran(claim.id)
     assert (ran.state, ran.job.reason) == ("dead", "undecodable row")
     assert "arguments" in ran.attempt.error_message
+
+
+def test_one_corrupt_row_among_fifty_takes_none_of_them_along(bench: Bench):
+    ids = [bench.enqueue(leave) for _ in range(50)]
+    corrupt = '{"args": 1}' if connection.vendor == "postgresql" else '{"args": ['
+    run_sql(
+        connection,
+        "UPDATE jobqueue_job SET arguments = %s WHERE id = %s",
+        [corrupt, ids[25] if connection.vendor == "postgresql" else ids[25].hex],
+    )
+    bench.flush(*[bench.execute(claim) for claim in bench.claim(limit=50)])
+    states = [Ran(each).state for each in ids]
+    assert states[25] == "dead"
+    assert states[:25] + states[26:] == ["succeeded"] * 49
 
 
 def test_an_argument_that_the_function_no_longer_takes_fails_the_attempt(bench: Bench):

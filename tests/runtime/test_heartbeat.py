@@ -9,6 +9,7 @@ from django.utils import timezone
 from jobqueue.events import subscribe
 from jobqueue.ids import lock_key
 from jobqueue.models import Worker
+from jobqueue.runtime import heartbeat as heartbeat_module
 from jobqueue.runtime.heartbeat import Heartbeat
 from tests.engine.bench import Bench, Ran, leave
 from tests.engine.cutting import session_pid, terminate
@@ -229,3 +230,29 @@ def test_a_beat_without_a_turn_of_the_loop_is_not_sent(bench: Bench, beat: Heart
     assert beat._loop_turned
     beat._loop_turned = False
     assert beat._has_turned
+
+
+@POSTGRES
+def test_a_worker_without_a_renewal_for_a_lease_knows_that_it_is_dead(
+    bench: Bench, beat: Heartbeat, lost, monkeypatch
+):
+    """By a clock that also runs while the machine sleeps, counted from when the beat was sent."""
+    beat._beat()
+    sent = heartbeat_module.boot_seconds()
+    lease = bench.environment.options.lease_seconds
+    monkeypatch.setattr(heartbeat_module, "boot_seconds", lambda: sent + lease + 1.0)
+    beat._watch_forever()
+    assert len(lost) == 1
+    assert lost[0].startswith("no renewal for")
+
+
+def test_a_beat_in_its_threads_renews_and_ends(bench: Bench, beat: Heartbeat):
+    past = timezone.now() - timedelta(hours=1)
+    Worker.objects.filter(pk=bench.identity).update(lease_until=past)
+    beat.hold_life_lock()
+    beat.start()
+    wait_until(
+        lambda: Worker.objects.get(pk=bench.identity).lease_until > timezone.now(), "a renewal"
+    )
+    beat.close()
+    assert not any(thread.is_alive() for thread in beat._threads)

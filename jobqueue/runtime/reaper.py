@@ -125,7 +125,8 @@ class Reaper:
         expired = [w for w in candidates if storage.mark_expired(w.id)]
         if not expired:
             return
-        fleet_wide = not storage.one_host and _is_fleet_wide(expired, workers)
+        # All that had run out, also those that another reaper has declared dead meanwhile.
+        fleet_wide = not storage.one_host and _is_fleet_wide(candidates, workers)
         for worker in expired:
             blamed = not (fleet_wide or worker.missed_restart)
             emit("worker.expired", level=logging.WARNING, worker=worker.id, blamed=blamed)

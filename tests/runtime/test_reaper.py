@@ -320,6 +320,26 @@ def test_a_fleet_that_expires_together_blames_nobody(
 
 
 @POSTGRES
+def test_reapers_that_share_the_verdicts_see_the_same_fleet(bench, make_reaper):
+    """Each declares a part of it dead; what counts is how many had run out when it looked."""
+    bench.storage.mark_dead(bench.identity, "not part of the fleet")
+    workers = [worker for (worker,) in supervised(bench, 3)]
+    jobs = [holding(bench, worker) for worker in workers]
+    reaper = make_reaper()
+    expire(*workers)
+
+    def let_another_declare_two(storage, proceed):
+        found = proceed()
+        for worker in workers[:2]:
+            storage.mark_expired(worker)
+        return found
+
+    with faults.at("workers", faults.once(let_another_declare_two)):
+        reaper.run_once()
+    assert (jobs[2].state, jobs[2].job.suspicions) == ("ready", 0)
+
+
+@POSTGRES
 def test_supervisors_count_not_their_workers(bench, reaper):
     """One host with many workers is one host."""
     bench.storage.mark_dead(bench.identity, "not part of the fleet")

@@ -112,9 +112,10 @@ def test_an_awkward_exception_is_an_attempt_like_any_other(bench: Bench, awkward
     assert bench.run(leave).effects == ["done"]
 
 
-def test_an_awkward_exception_of_an_async_job_is_an_attempt_like_any_other(bench: Bench, awkward):
+@pytest.mark.parametrize("kind", ["a lock", "a group", "no text", "an exit for a text"])
+def test_an_awkward_exception_of_an_async_job_is_an_attempt_like_any_other(bench: Bench, kind):
     async def body(context):
-        raise awkward()
+        raise AWKWARD[kind]()
 
     assert_recorded(bench.run(body, async_job))
 

@@ -89,15 +89,20 @@ def test_an_unstorable_result_fails_the_attempt_with_its_effect(bench: Bench, un
     assert ran.effects == []
 
 
-def test_an_unstorable_result_of_a_job_that_is_not_atomic_fails_the_attempt(
-    bench: Bench, unstorable
-):
-    assert_refused(bench.run(lambda context: unstorable(), plain_job))
+FOR_OTHER_TASKS = pytest.mark.parametrize(
+    "kind", ["an object", "NaN", "a coroutine nobody awaited", "a large text"]
+)
 
 
-def test_an_unstorable_result_of_an_async_job_fails_the_attempt(bench: Bench, unstorable):
+@FOR_OTHER_TASKS
+def test_an_unstorable_result_of_a_job_that_is_not_atomic_fails_the_attempt(bench: Bench, kind):
+    assert_refused(bench.run(lambda context: UNSTORABLE[kind](), plain_job))
+
+
+@FOR_OTHER_TASKS
+def test_an_unstorable_result_of_an_async_job_fails_the_attempt(bench: Bench, kind):
     async def body(context):
-        return unstorable()
+        return UNSTORABLE[kind]()
 
     assert_refused(bench.run(body, async_job))
 

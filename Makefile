@@ -19,7 +19,7 @@ $(foreach option,$(DEMO_OPTIONS),$(if $($(option)),$(eval export $(option))))
 export COVERAGE_FILE := $(CACHE)/coverage/data
 
 # Tools of the user's own shell must not change what runs here.
-unexport PYTHONPATH PYTHONHOME DJANGO_SETTINGS_MODULE
+unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE DJANGO_SETTINGS_MODULE
 
 # A name on PATH proves nothing (version managers leave shims that only fail), so each candidate
 # is run. It must also be able to make an environment: Debian splits venv off.

@@ -31,6 +31,8 @@ from tests.process.waiting import wait_until
 
 CHECKOUT = Path(__file__).parent.parent.parent
 TOKEN = "TEST_PROCESS_TOKEN"
+NOT_INHERITED = {"REDIS_URL", "PYTHONDONTWRITEBYTECODE"}
+"""The second would make each of many processes compile Django anew: a second of its start."""
 
 
 class Program:
@@ -176,7 +178,7 @@ class Site:
 
     def environment(self, url: str, options: Mapping[str, Any]) -> dict[str, str]:
         """Return the variables of a process of this site."""
-        inherited = {key: value for key, value in os.environ.items() if key != "REDIS_URL"}
+        inherited = {key: value for key, value in os.environ.items() if key not in NOT_INHERITED}
         faulty = {"STORAGE": FAULTY[connection.vendor]}
         return inherited | {
             "DJANGO_SETTINGS_MODULE": "tests.process.settings",

@@ -12,6 +12,8 @@ from tests.process.harness import outcomes
 from tests.process.tasks import nothing, nothing_plain, write
 
 BATCH = 100
+ENQUEUERS = 3
+SERIALIZABLE = int(IsolationLevel.SERIALIZABLE)
 
 
 @pytest.mark.parametrize(
@@ -45,42 +47,32 @@ def test_claims_of_a_set_that_nobody_saw_die_come_back_too(site):
 
 @pytest.mark.parametrize(
     "isolation",
-    [
-        "server default",
-        pytest.param(IsolationLevel.REPEATABLE_READ, marks=pytest.mark.postgres_only("one writer")),
-        pytest.param(IsolationLevel.SERIALIZABLE, marks=pytest.mark.postgres_only("one writer")),
-    ],
+    [None, pytest.param(SERIALIZABLE, marks=pytest.mark.postgres_only("one writer at a time"))],
 )
 def test_every_job_starts_once_however_many_claim_and_enqueue(site, isolation):
-    options = {} if isolation == "server default" else {"isolation_level": int(isolation)}
+    options = {"isolation_level": isolation} if isolation else {}
     environment = {"TEST_DATABASE": json.dumps({"OPTIONS": options})}
-    programs = [site.runworker("--processes", "2", environment=environment) for _ in range(2)]
-    enqueuers = [site.enqueuer(100, environment=environment) for _ in range(4)]
-    assert [enqueuer.wait() for enqueuer in enqueuers] == [0] * 4
+    program = site.runworker("--processes", "4", environment=environment)
+    enqueuers = [site.enqueuer(100, environment=environment) for _ in range(ENQUEUERS)]
+    assert [enqueuer.wait() for enqueuer in enqueuers] == [0] * ENQUEUERS
     site.wait_until_done()
-    reruns = sum(len(program.events("job.rerun")) for program in programs)
-    assert len(site.folder.notes("start")) == 400 + reruns
+    assert len(site.folder.notes("start")) == 100 * ENQUEUERS + len(program.events("job.rerun"))
     assert set(Job.objects.values_list("attempts", flat=True)) == {1}
     site.assert_exactly_once()
-    for program in programs:
-        assert len(program.workers(2)) == 2
-        assert len(program.events("process.started")) == 2
+    assert len(program.workers(4)) == len(program.events("process.started")) == 4
 
 
 @pytest.mark.postgres_only("a setting of the server")
-@pytest.mark.parametrize("level", ["repeatable read", "serializable"])
-def test_claims_do_not_feel_what_the_database_sets_for_everybody(site, level):
-    with default_isolation(level):
-        programs = [site.runworker("--processes", "2") for _ in range(2)]
-        for program in programs:
-            program.workers(2)
+def test_claims_do_not_feel_what_the_database_sets_for_everybody(site):
+    with default_isolation("serializable"):
+        program = site.runworker("--processes", "3")
+        program.workers(3)
         write.enqueue_many([write.bind() for _ in range(200)])
         nothing.enqueue_many([nothing.bind() for _ in range(200)])
         site.wait_until_done()
         site.assert_exactly_once()
-        for program in programs:
-            assert not program.events("database.away")
-            assert not program.events("loop.failing")
+        assert not program.events("database.away")
+        assert not program.events("loop.failing")
 
 
 @contextmanager

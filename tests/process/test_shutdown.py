@@ -44,10 +44,6 @@ def terminal() -> Iterator[tuple[int, str]]:
         os.close(screen)
 
 
-def terminate(program: Program) -> None:
-    program.send(signal.SIGTERM)
-
-
 def hang_up(program: Program) -> None:
     program.send(signal.SIGHUP)
 
@@ -62,14 +58,7 @@ def terminate_everybody(program: Program) -> None:
         os.kill(pid, signal.SIGTERM)
 
 
-def interrupt_everybody(program: Program) -> None:
-    for pid in [*program.workers(), program.pid]:
-        os.kill(pid, signal.SIGINT)
-
-
-@pytest.mark.parametrize(
-    "stop", [terminate, hang_up, terminate_group, terminate_everybody, interrupt_everybody]
-)
+@pytest.mark.parametrize("stop", [hang_up, terminate_group, terminate_everybody])
 def test_first_signal_lets_the_job_end_and_claims_no_other(site, stop):
     program = site.runworker()
     assert_stops_gracefully(site, program, lambda: stop(program))

@@ -1,4 +1,4 @@
-"""What happens to a worker's sessions in a process that a job forks.
+"""What happens to a worker's sessions and signals in a process that a job forks.
 
 The copy must neither speak on our sessions nor keep them alive after us: a server session that
 a grandchild holds open would outlive its worker. Their descriptors are pointed at /dev/null (not
@@ -8,6 +8,8 @@ closed: a number that is used again would be written to), and the connection obj
 from __future__ import annotations
 
 import os
+import signal
+import threading
 import weakref
 from contextlib import suppress
 from typing import Any
@@ -15,7 +17,10 @@ from typing import Any
 from django.db import connections
 from django.db.backends.signals import connection_created
 
+from jobqueue.runtime.orders import IGNORED
+
 _sessions: weakref.WeakSet[Any] = weakref.WeakSet()
+_mask = threading.local()  # each thread forks for itself
 _installed = False
 
 
@@ -26,6 +31,7 @@ def install() -> None:
         return
     _installed = True
     connection_created.connect(_remember, dispatch_uid="jobqueue.fork")
+    os.register_at_fork(before=_hold_signals, after_in_parent=_unhold_signals)
     os.register_at_fork(after_in_child=_let_go)
 
 
@@ -34,7 +40,23 @@ def _remember(connection: Any, **kwargs: Any) -> None:
         _sessions.add(connection.connection)
 
 
+def _hold_signals() -> None:
+    """Let no signal reach the copy before it has handlers of its own."""
+    _mask.before = signal.pthread_sigmask(signal.SIG_BLOCK, IGNORED)
+
+
+def _unhold_signals() -> None:
+    signal.pthread_sigmask(signal.SIG_SETMASK, _mask.before)
+
+
 def _let_go() -> None:
+    _drop_sessions()
+    for number in IGNORED:  # whoever forked must be able to end the copy
+        signal.signal(number, signal.SIG_DFL)
+    _unhold_signals()
+
+
+def _drop_sessions() -> None:
     nowhere = os.open(os.devnull, os.O_RDWR)
     for session in list(_sessions):
         with suppress(Exception):

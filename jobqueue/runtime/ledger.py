@@ -20,6 +20,8 @@ from jobqueue.engine.completion import Fenced
 
 _ENTRY = struct.Struct("=q16sB7x")
 _HEADER = struct.Struct("=6q")
+_FAREWELL = struct.Struct("=q")
+_FAREWELL_OFFSET = _HEADER.size
 _HEADER_BYTES = 64
 _FLAG_OFFSET = 24
 _FREE, _STARTED, _ENDED = 0, 1, 2
@@ -94,7 +96,19 @@ class Ledger:
             counters.is_ready,
         )
 
+    def say_farewell(self, code: int) -> None:
+        """Note that this process is about to exit with `code` by its own decision."""
+        _FAREWELL.pack_into(self._map, _FAREWELL_OFFSET, code + 1)
+
     # --- the supervisor reads ----------------------------------------
+
+    def farewell(self) -> int | None:
+        """Return the exit code that the child decided on, None if it did not get to that.
+
+        A job can leave with any code by ``os._exit()``; only this tells the two apart.
+        """
+        said: int = _FAREWELL.unpack_from(self._map, _FAREWELL_OFFSET)[0]
+        return said - 1 if said else None
 
     def counters(self) -> Counters:
         """Return what the child last published."""

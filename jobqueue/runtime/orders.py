@@ -11,6 +11,7 @@ from collections.abc import Callable
 from jobqueue.runtime.exit_codes import ABORTED
 
 DRAIN, ABORT = b"d", b"a"
+IGNORED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 def ignore_signals() -> None:
@@ -18,7 +19,7 @@ def ignore_signals() -> None:
 
     A Python handler, not SIG_IGN: programs that a job starts get the default back.
     """
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    for number in IGNORED:
         signal.signal(number, lambda *_: None)
 
 

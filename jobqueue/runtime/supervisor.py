@@ -238,8 +238,9 @@ class Supervisor:
 
     def _on_exit(self, child: Child, code: int) -> None:
         self._totals = _sum([self._totals, child.ledger.counters()])
-        on_purpose = code == CLEAN or self._is_aborting
         started = child.ledger.started()
+        decision = code if _has_decided(child, code) else None
+        on_purpose = decision == CLEAN or self._is_aborting
         emit(
             "process.exited",
             level=logging.INFO if on_purpose else logging.WARNING,
@@ -247,10 +248,10 @@ class Supervisor:
             code=code,
             jobs=len(started),
         )
-        if code == MISCONFIGURED:
+        if decision == MISCONFIGURED:
             self._exit_code = MISCONFIGURED
             self._drain("a worker process cannot be set up")
-        elif code != CLEAN and not on_purpose:
+        elif not on_purpose:
             self._slow_down(child)
         if on_purpose and started:
             self._exit_code = ABORTED
@@ -259,7 +260,7 @@ class Supervisor:
                 child.identity,
                 "stopped" if on_purpose else _reason(code),
                 started=started,
-                blamed=not on_purpose and code != LEASE_LOST,
+                blamed=not on_purpose and decision != LEASE_LOST,
                 stopped=on_purpose,
             )
         )
@@ -317,6 +318,13 @@ class Supervisor:
         signals.worker_stopped.send_robust(sender=Supervisor, worker=self.identity)
         emit("worker.stopped", worker=self.identity, code=self._exit_code)
         box.close()
+
+
+def _has_decided(child: Child, code: int) -> bool:
+    """Return whether the child chose this end itself: a job may exit with the same code."""
+    if code == MISCONFIGURED:  # before it could run anything
+        return not child.ledger.started() and not child.ledger.counters().is_ready
+    return child.ledger.farewell() == code
 
 
 def _reason(code: int) -> str:

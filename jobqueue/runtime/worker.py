@@ -28,7 +28,7 @@ from jobqueue.engine.outcomes import Ended
 from jobqueue.events import emit
 from jobqueue.runtime import fork
 from jobqueue.runtime.appetite import Appetite
-from jobqueue.runtime.exit_codes import CLEAN
+from jobqueue.runtime.exit_codes import CLEAN, LEASE_LOST
 from jobqueue.runtime.heartbeat import Heartbeat
 from jobqueue.runtime.ledger import Counters, Ledger
 from jobqueue.runtime.logs import configure
@@ -153,6 +153,7 @@ class Worker:
         emit("process.stopped", worker=self.spec.identity_id, pid=os.getpid())
         self.environment.close()
         discard(self._connection)
+        self._ledger.say_farewell(CLEAN)
         return CLEAN
 
     def _register(self) -> None:
@@ -309,6 +310,7 @@ class Worker:
     def _on_lease_lost(self, why: str) -> None:
         if self.options.self_exit:
             self._alive = False
+            self._ledger.say_farewell(LEASE_LOST)
 
     # --- waking, stopping ----------------------------------------
 

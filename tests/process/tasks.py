@@ -124,6 +124,24 @@ def fork_and_wait(context, gate):
 
 
 @task(takes_context=True)
+def nothing_but_end_a_copy(context):
+    """Terminate a forked copy, as multiprocessing does; return how it ended."""
+    copy = os.fork()
+    if copy == 0:
+        folder().wait_at("never")
+    os.kill(copy, signal.SIGTERM)
+    _, status = os.waitpid(copy, 0)
+    return os.waitstatus_to_exitcode(status)
+
+
+@task(takes_context=True)
+def nothing_but_exit(context, code):
+    """Leave the process with the code of an end that a worker decides on itself."""
+    note(context)
+    os._exit(code)
+
+
+@task(takes_context=True)
 def return_twice(context):
     """Return from the function in a forked copy first, then in the process itself."""
     return _return_twice(context)

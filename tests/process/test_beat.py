@@ -65,7 +65,7 @@ def test_session_that_only_the_server_still_has_is_ended_for_the_new_one(site, p
 def assert_seen_alive(site: Site, worker: Worker) -> None:
     """Wait until a reaper has looked often enough to miss a life lock; it must not have."""
     seen = len(site.folder.notes("look"))
-    wait_until(lambda: len(site.folder.notes("look")) > seen + 8, "a reaper to look")
+    wait_until(lambda: len(site.folder.notes("look")) > seen + 5, "a reaper to look")
     worker.refresh_from_db()
     assert not worker.dead
     assert lock_key(worker.pk) in site.folder.notes("look")[-1]["locks"]

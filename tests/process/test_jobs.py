@@ -10,6 +10,7 @@ from jobqueue.models import Job, Worker
 from tests.process.harness import Program, Site, backends, outcomes, terminate
 from tests.process.tasks import (
     nothing_but_ask_signals,
+    nothing_but_end_a_copy,
     wait_in_coroutine,
     write,
     write_and_wait,
@@ -58,6 +59,12 @@ def test_program_that_a_job_starts_has_the_usual_signals(site):
     ignored, blocked = Job.objects.get(pk=job.id).result
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
         assert not (ignored | blocked) & 1 << number - 1
+
+
+def test_copy_that_a_job_forks_can_be_terminated(site):
+    job = nothing_but_end_a_copy.enqueue()
+    site.wait_until_done()
+    assert Job.objects.get(pk=job.id).result == -signal.SIGTERM
 
 
 @has_sessions

@@ -20,11 +20,11 @@ def test_long_jobs_run_once_over_several_leases_and_through_a_drain(site):
     site.wait_for_note("start", count=3)
     site.runworker()
     worker = Worker.objects.get(pid=site.folder.notes("start")[0]["pid"])
-    wait_for_beat_at(worker, worker.heartbeat_at + 2 * LEASE)
+    wait_for_beat_at(worker, worker.heartbeat_at + 1.5 * LEASE)
     program.send(signal.SIGTERM)
     program.wait_for("worker.draining")
     worker.refresh_from_db()
-    wait_for_beat_at(worker, worker.heartbeat_at + 2 * LEASE)
+    wait_for_beat_at(worker, worker.heartbeat_at + 1.5 * LEASE)
     site.folder.open_gate("gate")
     assert program.wait() == 0
     assert all(outcomes(job.id) == ["succeeded"] for job in jobs)

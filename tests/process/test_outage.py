@@ -99,7 +99,7 @@ def test_outage_longer_than_the_lease_ends_by_itself_and_suspects_nobody(site, s
 
 
 def test_signal_during_an_outage_stops_everything_without_the_database(site, server):
-    worker = site.runworker(GRACE_SECONDS=1)
+    worker = site.runworker(GRACE_SECONDS=1, LEASE_SECONDS=5)
     job = write_and_wait.enqueue("gate")
     site.wait_for_note("written")
     services = [site.start("runscheduler"), site.start("runreaper")]

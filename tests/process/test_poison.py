@@ -4,8 +4,15 @@ import pytest
 
 from jobqueue import control
 from jobqueue.models import Job, Worker
+from jobqueue.runtime.exit_codes import CLEAN, LEASE_LOST, MISCONFIGURED
 from tests.process.harness import assert_sound, outcomes
-from tests.process.tasks import kill_once, kill_own_process, write, write_and_wait
+from tests.process.tasks import (
+    kill_once,
+    kill_own_process,
+    nothing_but_exit,
+    write,
+    write_and_wait,
+)
 from tests.process.waiting import wait_until
 
 POISON = "poison"
@@ -28,6 +35,20 @@ def test_poison_job_is_buried_after_three_lost_workers_and_the_others_are_done(s
     assert (row.state, row.reason) == ("dead", "worker lost")
     assert outcomes(fragile.id) == ["lost"]
     assert program.stop() == 0
+
+
+@pytest.mark.parametrize("code", [CLEAN, LEASE_LOST, MISCONFIGURED])
+def test_job_that_ends_its_process_as_a_worker_would_is_blamed_all_the_same(site, code):
+    program = site.runworker(SUSPICIONS=1)
+    poison = nothing_but_exit.enqueue(code)
+    site.wait_until_done()
+    row = Job.objects.get(pk=poison.id)
+    assert (row.state, row.reason) == ("dead", POISON)
+    program.wait_for("process.exited", code=code)
+    write.enqueue()
+    site.wait_until_done()
+    assert program.stop() == CLEAN
+    site.assert_exactly_once()
 
 
 def test_suspect_that_waits_to_run_alone_can_be_cancelled(site):

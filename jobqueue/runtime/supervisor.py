@@ -235,6 +235,8 @@ class Supervisor:
             self.children.remove(child)
             self._on_exit(child, code)
             child.close()
+        if os.getpid() == 1:
+            _bury_orphans({child.process.pid for child in self.children})
 
     def _on_exit(self, child: Child, code: int) -> None:
         self._totals = _sum([self._totals, child.ledger.counters()])
@@ -318,6 +320,18 @@ class Supervisor:
         signals.worker_stopped.send_robust(sender=Supervisor, worker=self.identity)
         emit("worker.stopped", worker=self.identity, code=self._exit_code)
         box.close()
+
+
+def _bury_orphans(own: set[int]) -> None:
+    """Wait for ended processes whose parents are gone; a container's first process inherits them.
+
+    own: ids of children that somebody else waits for.
+    """
+    with suppress(ChildProcessError):
+        while ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            if ended.si_pid in own:
+                return  # the next turn collects it, and comes back here
+            os.waitpid(ended.si_pid, 0)
 
 
 def _has_decided(child: Child, code: int) -> bool:

@@ -137,20 +137,16 @@ class Site:
         *arguments: str,
         url: str | None = None,
         environment: Mapping[str, str] | None = None,
-        terminal: str | None = None,
+        under: Sequence[str] = (),
         **options: Any,
     ) -> Program:
         """Start a management command on this site; `options` are engine options in upper case.
 
-        url: another way to the same database. environment: more variables. terminal: path of the
-        one that shall control it.
+        url: another way to the same database. environment: more variables. under: a command line
+        that runs another.
         """
         argv = [str(CHECKOUT / "manage.py"), command, "--log-format", "json", *arguments]
-        if terminal is not None:
-            # The leader of a session that has no terminal gets the first one that it opens.
-            shell = ["/bin/sh", "-c", f'exec "$0" "$@" < {terminal}']
-            return self._start(command, argv, url, environment, options, shell)
-        return self._start(command, argv, url, environment, options)
+        return self._start(command, argv, url, environment, options, under)
 
     def enqueuer(
         self, count: int, *, environment: Mapping[str, str] | None = None, **options: Any
@@ -166,10 +162,10 @@ class Site:
         url: str | None,
         environment: Mapping[str, str] | None,
         options: Mapping[str, Any],
-        shell: Sequence[str] = (),
+        under: Sequence[str] = (),
     ) -> Program:
         program = Program(
-            [*shell, sys.executable, *argv],
+            [*under, sys.executable, *argv],
             self.environment(url or self.url, options) | dict(environment or {}),
             self.path / f"{name}-{len(self.programs)}.log",
         )

@@ -135,6 +135,12 @@ def nothing_but_end_a_copy(context):
 
 
 @task(takes_context=True)
+def nothing_but_an_orphan(context):
+    """Leave a process behind whose parent ends before it does."""
+    subprocess.run(["sh", "-c", "sleep 0.1 &"], check=True)
+
+
+@task(takes_context=True)
 def nothing_but_exit(context, code):
     """Leave the process with the code of an end that a worker decides on itself."""
     note(context)

@@ -3,8 +3,10 @@
 import json
 import os
 import signal
+import subprocess
 from collections.abc import Callable, Iterator
 
+import psutil
 import pytest
 from django.db import connection
 
@@ -13,6 +15,7 @@ from jobqueue.runtime.exit_codes import ABORTED, CLEAN, MISCONFIGURED
 from tests.app.models import Effect
 from tests.process.harness import Program, Site, is_running, outcomes
 from tests.process.tasks import (
+    nothing_but_an_orphan,
     run_program_and_commit,
     spin_and_commit,
     wait_and_commit,
@@ -22,6 +25,7 @@ from tests.process.tasks import (
 )
 from tests.process.waiting import wait_until
 
+CONTAINER = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
 IN_TRANSACTION = [] if connection.vendor == "sqlite" else [write_and_wait]
 """On SQLite such a job would keep everybody else from writing."""
 IN_FLIGHT = [
@@ -66,8 +70,21 @@ def test_first_signal_lets_the_job_end_and_claims_no_other(site, stop):
 
 def test_ctrl_c_in_a_terminal_lets_the_job_end(site, terminal):
     keyboard, screen = terminal
-    program = site.runworker(terminal=screen)
+    # The leader of a session without a terminal gets the first one that it opens.
+    program = site.runworker(under=["/bin/sh", "-c", f'exec "$0" "$@" < {screen}'])
     assert_stops_gracefully(site, program, lambda: os.write(keyboard, b"\x03"))
+
+
+def test_first_process_of_a_container_stops_gracefully_and_leaves_no_zombies(site):
+    """Without an init it is the parent of whatever a job leaves behind."""
+    if subprocess.run([*CONTAINER, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("may not make a namespace of processes here")
+    program = site.runworker(under=CONTAINER)
+    nothing_but_an_orphan.enqueue()
+    site.wait_until_done()
+    (first,) = psutil.Process(program.pid).children()
+    wait_until(lambda: not orphans(first), "the orphan to end and to be forgotten")
+    assert_stops_gracefully(site, program, lambda: first.send_signal(signal.SIGTERM))
 
 
 def test_second_signal_ends_every_kind_of_job_and_gives_it_back_at_once(site):
@@ -131,6 +148,11 @@ def test_option_that_cannot_be_used_is_named(site):
     program = site.runworker(LEASE_SECONDS=3, HEARTBEAT_SECONDS=2)
     assert program.wait() == MISCONFIGURED
     assert "HEARTBEAT_SECONDS" in program.text()
+
+
+def orphans(first: psutil.Process) -> list[psutil.Process]:
+    """Return what the job left to the first process, ended or not."""
+    return [each for each in first.children() if each.name() == "sleep"]
 
 
 def assert_stops_gracefully(site: Site, program: Program, stop: Callable[[], object]) -> None:

@@ -11,7 +11,7 @@ import json
 from collections.abc import Sequence
 from datetime import datetime
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any
 from uuid import UUID
 
 from django.db import DatabaseError
@@ -27,7 +27,8 @@ from jobqueue.conf import (
 from jobqueue.exceptions import RowLocked
 from jobqueue.ids import lock_key, session_name
 from jobqueue.storage.connections import DIRECT_SETTING, transaction_on
-from jobqueue.storage.protocol import Storage, ids_of
+from jobqueue.storage.postgres_base import PostgresStatements
+from jobqueue.storage.protocol import ids_of
 from jobqueue.storage.records import (
     Claim,
     Ending,
@@ -57,20 +58,8 @@ _FINISH_AND_COMMIT = "EXECUTE jobqueue_finish (%s, %s, %s, %s, %s, %s); COMMIT"
 _FINISH_PARAMETERS = ("id", "fence", "worker", "result", "started_ago", "idle_timeout")
 
 
-class PostgresStorage(Storage):
+class PostgresStorage(PostgresStatements):
     """Storage on PostgreSQL 15 and newer."""
-
-    vendor: ClassVar[str] = "postgresql"
-
-    # --- plumbing ----------------------------------------
-
-    def _rows(self, name: str, /, **parameters: Any) -> list[tuple[Any, ...]]:
-        return self._run(statement(self.vendor, name), parameters)
-
-    def _run(self, sql: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
-        with self.connection.cursor() as cursor:
-            cursor.execute(sql, parameters)
-            return cursor.fetchall() if cursor.description else []
 
     # --- enqueue ----------------------------------------
 

@@ -64,18 +64,19 @@ if [ "$$made" != "$$wanted" ]; then \
 fi
 endef
 
-# $(call side_by_side,COMMAND,COMMAND): run both at once, each mostly waits; show the first as it
-# goes and the second after it; fail if one failed.
+# $(call side_by_side,COMMAND,COMMAND[,COMMAND]): run all at once, each mostly waits; show the first
+# as it goes and the others after it; fail if one failed.
 define side_by_side
-log="$(CACHE)/side-by-side.log"; mkdir -p $(CACHE); \
-echo '$(strip $(2)) (its output follows)'; \
-( $(2) ) >"$$log" 2>&1 </dev/null & other=$$!; \
-trap 'kill $$other 2>/dev/null' INT TERM; \
+logs="$(CACHE)/side-by-side"; mkdir -p "$$logs"; \
+$(foreach n,2 3,$(if $(strip $($(n))),\
+	echo '$(strip $($(n))) (its output follows)'; \
+	( $($(n)) ) >"$$logs/$(n)" 2>&1 </dev/null & pid$(n)=$$!;)) \
+trap 'kill $$pid2 $${pid3:-} 2>/dev/null' INT TERM; \
 echo '$(strip $(1))'; \
-first=0; ( $(1) ) </dev/null || first=$$?; \
-second=0; wait $$other || second=$$?; \
-cat "$$log"; \
-[ "$$first" = 0 ] && [ "$$second" = 0 ]
+status=0; ( $(1) ) </dev/null || status=$$?; \
+$(foreach n,2 3,$(if $(strip $($(n))),\
+	wait $$pid$(n) || status=$$?; cat "$$logs/$(n)";)) \
+exit $$status
 endef
 
 .PHONY: help
@@ -91,11 +92,14 @@ venv: ## make .venv, or bring it up to date
 demo: venv ## run the shop under kill -9 and audit it (ORDERS=, KILL_EVERY=, FAIL_RATE=, GUARD=off)
 	@$(RUN) manage.py demo
 
+TEST := $(RUN) -m coverage run -m pytest
+
 .PHONY: test
 test: venv ## run all tests on PostgreSQL and SQLite; fail under the coverage threshold
 	@rm -rf $(CACHE)/coverage && mkdir -p $(CACHE)/coverage
-	@$(call side_by_side,$(RUN) -m coverage run -m pytest --database=postgres $(ARGS),$\
-		$(RUN) -m coverage run -m pytest --database=sqlite $(ARGS))
+	@$(call side_by_side,$(TEST) --database=postgres --ignore=tests/process $(ARGS),$\
+		$(TEST) --database=postgres tests/process $(ARGS),$\
+		$(TEST) --database=sqlite $(ARGS))
 	@$(MAKE) --no-print-directory coverage
 
 .PHONY: coverage

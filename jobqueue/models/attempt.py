@@ -23,6 +23,9 @@ class Attempt(models.Model):
     queue = models.CharField(max_length=MAX_QUEUE_NAME_LENGTH)
     outcome = models.CharField(max_length=16, choices=[(o.value, o.value) for o in Outcome])
     charged = models.BooleanField(help_text="Used up one of max_attempts.")
+    due_at = models.DateTimeField(
+        null=True, help_text="Since when it could have run: until started_at it waited."
+    )
     started_at = models.DateTimeField()
     finished_at = models.DateTimeField()
     error_class = models.CharField(max_length=255, default="", blank=True)

@@ -13,7 +13,7 @@ WITH given AS MATERIALIZED (
              clear_suspicions boolean, alone boolean, aging float8),
          (SELECT coalesce(%(now)s::timestamptz, statement_timestamp()) AS now) AS c
 ), locked AS MATERIALIZED (
-    SELECT id, claimed_at FROM jobqueue_job
+    SELECT id, claimed_at, greatest(run_at, enqueued_at) AS due_at FROM jobqueue_job
     WHERE id = ANY(%(ids)s::uuid[]) AND state || '' = 'running'
     ORDER BY id FOR NO KEY UPDATE {skip_locked}
 ), guarded AS (
@@ -35,13 +35,13 @@ WITH given AS MATERIALIZED (
         reason = g.reason, version = j.version + 1
     FROM given g JOIN locked l ON l.id = g.id
     WHERE j.id = g.id AND j.state || '' = 'running' AND j.fence = g.fence AND j.worker = g.worker
-    RETURNING j.id, j.fence, j.attempts, j.task, j.queue, l.claimed_at
+    RETURNING j.id, j.fence, j.attempts, j.task, j.queue, l.claimed_at, l.due_at
 ), history AS (
     INSERT INTO jobqueue_attempt (job_id, number, fence, worker, task, queue, outcome, charged,
-                                  started_at, finished_at, error_class, error_message,
+                                  due_at, started_at, finished_at, error_class, error_message,
                                   error_fingerprint, traceback)
     SELECT u.id, u.attempts, u.fence, g.worker, u.task, u.queue, g.outcome, g.charged,
-           coalesce(g.now - make_interval(secs => g.started_ago), u.claimed_at), g.now,
+           u.due_at, coalesce(g.now - make_interval(secs => g.started_ago), u.claimed_at), g.now,
            coalesce(g.error_class, ''), coalesce(g.error_message, ''),
            coalesce(g.error_fingerprint, ''), coalesce(g.traceback, '')
     FROM guarded u JOIN given g ON g.id = u.id

@@ -20,13 +20,14 @@ WITH given AS MATERIALIZED (
     FROM given g
     WHERE j.id = ANY(ARRAY(SELECT id FROM locked)) AND g.id = j.id AND j.state || '' = 'running'
       AND j.fence = g.fence AND j.worker = %(worker)s::uuid
-    RETURNING j.id, j.fence, j.attempts, j.task, j.queue, j.finished_at, g.started_ago
+    RETURNING j.id, j.fence, j.attempts, j.task, j.queue, j.finished_at, g.started_ago,
+              greatest(j.run_at, j.enqueued_at) AS due_at
 ), history AS (
     INSERT INTO jobqueue_attempt (job_id, number, fence, worker, task, queue, outcome, charged,
-                                  started_at, finished_at, error_class, error_message,
+                                  due_at, started_at, finished_at, error_class, error_message,
                                   error_fingerprint, traceback)
     SELECT id, attempts, fence, %(worker)s::uuid, task, queue, 'succeeded', false,
-           statement_timestamp() - make_interval(secs => started_ago), finished_at,
+           due_at, statement_timestamp() - make_interval(secs => started_ago), finished_at,
            '', '', '', ''
     FROM guarded
 )

@@ -13,13 +13,14 @@ WITH guarded AS (
         version = j.version + 1
     WHERE j.id = %(id)s::uuid AND j.state || '' = 'running' AND j.fence = %(fence)s::bigint
       AND j.worker = %(worker)s::uuid
-    RETURNING j.id, j.fence, j.attempts, j.task, j.queue, j.has_children
+    RETURNING j.id, j.fence, j.attempts, j.task, j.queue, j.has_children,
+              greatest(j.run_at, j.enqueued_at) AS due_at
 ), history AS (
     INSERT INTO jobqueue_attempt (job_id, number, fence, worker, task, queue, outcome, charged,
-                                  started_at, finished_at, error_class, error_message,
+                                  due_at, started_at, finished_at, error_class, error_message,
                                   error_fingerprint, traceback)
     SELECT id, attempts, fence, %(worker)s::uuid, task, queue, 'succeeded', false,
-           statement_timestamp() - make_interval(secs => %(started_ago)s::float8),
+           due_at, statement_timestamp() - make_interval(secs => %(started_ago)s::float8),
            statement_timestamp(), '', '', '', ''
     FROM guarded
 )

@@ -1,7 +1,7 @@
 -- Ends a running job as cancelled and raises its fence: its worker is refused from now on.
 -- Caller: Storage.force_cancel (an operator). The attempt is on the books as cancelled.
 WITH locked AS MATERIALIZED (
-    SELECT id, fence, worker, claimed_at FROM jobqueue_job
+    SELECT id, fence, worker, claimed_at, greatest(run_at, enqueued_at) AS due_at FROM jobqueue_job
     WHERE id = %(id)s::uuid AND state = 'running' AND fence = %(fence)s::bigint
     FOR NO KEY UPDATE NOWAIT
 ), guarded AS (
@@ -11,12 +11,12 @@ WITH locked AS MATERIALIZED (
         reason = %(reason)s, version = j.version + 1
     FROM locked l
     WHERE j.id = l.id AND j.state = 'running' AND j.fence = l.fence AND j.worker = l.worker
-    RETURNING j.id, j.attempts, j.task, j.queue, l.fence, l.worker, l.claimed_at
+    RETURNING j.id, j.attempts, j.task, j.queue, l.fence, l.worker, l.claimed_at, l.due_at
 )
 INSERT INTO jobqueue_attempt (job_id, number, fence, worker, task, queue, outcome, charged,
-                              started_at, finished_at, error_class, error_message,
+                              due_at, started_at, finished_at, error_class, error_message,
                               error_fingerprint, traceback)
-SELECT id, attempts, fence, worker, task, queue, 'cancelled', false, claimed_at,
+SELECT id, attempts, fence, worker, task, queue, 'cancelled', false, due_at, claimed_at,
        statement_timestamp(), '', %(reason)s, '', ''
 FROM guarded
 RETURNING job_id

@@ -4,7 +4,8 @@
     ├── InvalidOptions(ImproperlyConfigured)   settings
     ├── InvalidArgument(ValueError)            what enqueue was given
     │   ├── PayloadTooLarge
-    │   └── InvalidRunAfter
+    │   ├── InvalidRunAfter
+    │   └── InvalidExpires
     ├── UnsupportedType(TypeError)             an argument or result JSON cannot hold
     ├── LeaseLost                              the guard did not match
     ├── TransactionLeftOpen                    a job left a transaction by hand
@@ -47,6 +48,12 @@ class InvalidRunAfter(InvalidArgument):
     """run_after is not a time between 1970 and 9999."""
 
     code = "invalid-run-after"
+
+
+class InvalidExpires(InvalidArgument):
+    """expires is not a time after run_after, or a delay that is longer than nothing."""
+
+    code = "invalid-expires"
 
 
 class PayloadTooLarge(InvalidArgument):

@@ -92,7 +92,14 @@ TRANSITIONS: tuple[Transition, ...] = (
         {_S.READY, _S.SCHEDULED, _S.RETRYING, _S.BLOCKED, _S.RUNNING},
         {_S.CANCELLED},
         "operator, worker",
-        "asked for, expired, superseded, or raised by the job",
+        "asked for, superseded, or raised by the job",
+    ),
+    _transition(
+        "expire",
+        {_S.READY, _S.SCHEDULED, _S.RETRYING, _S.BLOCKED},
+        {_S.CANCELLED},
+        "worker, scheduler",
+        "not started in time",
     ),
     _transition("finish", {_S.RUNNING}, {_S.SUCCEEDED}, "worker", "in the job's transaction"),
     _transition(

@@ -16,6 +16,8 @@ atomic        the function's writes and the job's completion are one transaction
               for ``def``; an ``async def`` cannot be atomic.
 on_crash      "retry" (default), or "bury": never run again after one lost worker.
 expose        surfaces that offer the task for enqueueing by hand: "staff", "api". Default: none.
+expires       timedelta from the enqueue in which a job must start: no attempt starts after it, and
+              a job that still waits is cancelled. Default: never. `using()` takes a datetime, too.
 tags          texts that find the job later, such as "order:42". Usually given by `using()`.
 
 Under another backend (Immediate, Dummy) these options are carried and ignored.
@@ -103,6 +105,7 @@ class JobTask[**P, R](_FrameworkTask[P, R]):
     on_crash: str = "retry"
     expose: frozenset[str] = frozenset()
     tags: tuple[str, ...] = ()
+    expires: datetime | timedelta | None = None
     is_async: bool = field(init=False, default=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -118,6 +121,8 @@ class JobTask[**P, R](_FrameworkTask[P, R]):
             "tags": definitions.tags_option(self.tags),
             "run_after": self._checked_run_after(),
         }
+        if self.expires is not None:
+            definitions.check_expires(self.expires, self.run_after)
         for name, value in changes.items():
             object.__setattr__(self, name, value)
         # super() without arguments means another class here: slots=True makes a new one.
@@ -142,11 +147,15 @@ class JobTask[**P, R](_FrameworkTask[P, R]):
         backend: str | None = None,
         max_attempts: MaxAttempts | None = None,
         tags: Collection[str] | None = None,
+        expires: datetime | timedelta | None = None,
     ) -> Self:
         """Return this task with other options; None leaves an option as it is.
 
         run_after: not before this time, or this long after the enqueue by the database's clock.
-        tags: replace the task's own. Raise InvalidTask or InvalidRunAfter.
+        expires: no attempt starts after this time, or this long after the enqueue.
+        tags: replace the task's own.
+
+        Raise InvalidTask, InvalidRunAfter or InvalidExpires.
         """
         given: dict[str, Any] = {
             "priority": priority,
@@ -155,6 +164,7 @@ class JobTask[**P, R](_FrameworkTask[P, R]):
             "backend": backend,
             "max_attempts": max_attempts,
             "tags": tags,
+            "expires": expires,
         }
         return replace(self, **{name: v for name, v in given.items() if v is not None})
 
@@ -287,6 +297,7 @@ class TaskOptions(TypedDict, total=False):
     on_crash: Literal["retry", "bury"]
     expose: Collection[Literal["staff", "api"]]
     tags: Collection[str]
+    expires: timedelta
 
 
 class _Decorator(Protocol):
@@ -324,6 +335,10 @@ def task(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """
     if "run_after" in options:
         raise TypeError("run_after belongs to a job, not to a task: use .using(run_after=...).")
+    if isinstance(options.get("expires"), datetime):
+        raise TypeError(
+            "A task's expires is a timedelta: a time belongs to a job, use .using(expires=...)."
+        )
     definitions.refuse_none(options)
     alias = options.get("backend", DEFAULT_TASK_BACKEND_ALIAS)
 

@@ -1,7 +1,8 @@
 """What the definition of a task may say: its function, its name and its options.
 
 Everything is refused where the task is defined, with the way out; a worker that met it later
-could only fail the job. Raises the framework's InvalidTask, InvalidRunAfter for a bad time.
+could only fail the job. Raises the framework's InvalidTask; InvalidRunAfter or
+InvalidExpires for a bad time.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.utils import timezone
 
 from jobqueue.compat import InvalidTask
@@ -23,7 +25,7 @@ from jobqueue.conf import (
     parse_retry,
     parse_timeout,
 )
-from jobqueue.exceptions import InvalidRunAfter
+from jobqueue.exceptions import InvalidExpires, InvalidRunAfter
 from jobqueue.payload import storable_text
 from jobqueue.retry import RetryPolicy
 
@@ -142,6 +144,38 @@ def check_run_after(value: datetime | timedelta) -> None:
         raise InvalidRunAfter(f"run_after is a datetime or a timedelta, not {value!r}.") from None
     if moment is None or not EARLIEST <= moment <= LATEST:
         raise InvalidRunAfter(f"run_after must be a time between 1970 and 9999, not {value!r}.")
+
+
+def check_expires(
+    value: datetime | timedelta, run_after: datetime | timedelta | None = None
+) -> None:
+    """Raise InvalidExpires unless a job that may start at `run_after` can start before `value`.
+
+    A time that has passed is not refused: the job is made, and cancelled as expired.
+    """
+    moment = _expiry(value)
+    if moment is None or not EARLIEST <= moment <= LATEST:
+        raise InvalidExpires(
+            "expires must be a timedelta longer than nothing, or an (aware) datetime between 1970 "
+            f"and 9999, not {value!r}."
+        )
+    if run_after is not None and as_moment(run_after) >= moment:
+        raise InvalidExpires(
+            f"A job that may not start before {run_after!r} has expired at {value!r}: expires "
+            "counts from the enqueue, as run_after does, and must lie behind it."
+        )
+
+
+def _expiry(value: Any) -> datetime | None:
+    """Return the moment that `value` means, None if it means none."""
+    if isinstance(value, timedelta) and value <= timedelta(0):
+        return None
+    if isinstance(value, datetime) and settings.USE_TZ and timezone.is_naive(value):
+        return None
+    try:
+        return as_moment(value)
+    except (OverflowError, TypeError, AttributeError):
+        return None
 
 
 def as_moment(value: datetime | timedelta) -> datetime:

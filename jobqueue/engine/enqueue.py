@@ -118,7 +118,7 @@ def _common_values(task: JobTask[..., Any], alias: str, options: Options) -> dic
     """Return what all jobs of one call to enqueue share."""
     carrier = trace_carrier.get()
     delayed = isinstance(task.run_after, timedelta)
-    return {
+    values = {
         "backend": alias,
         "task": task.module_path,
         "queue": task.queue_name,
@@ -135,6 +135,11 @@ def _common_values(task: JobTask[..., Any], alias: str, options: Options) -> dic
         else encode_value(dict(carrier), MAX_TRACE_BYTES, "trace context"),
         "tags": task.tags,
     }
+    if isinstance(task.expires, timedelta):
+        values["expires_in"] = task.expires.total_seconds()
+    elif task.expires is not None:
+        values["expires_at"] = as_moment(task.expires)
+    return values
 
 
 def _chunks(jobs: list[NewJob]) -> Iterator[list[NewJob]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import fields
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, cast
 from uuid import UUID
 
@@ -53,6 +53,8 @@ def new_result(task: JobTask[..., Any], job: NewJob, row: Inserted) -> JobResult
     """Return the result of a job just inserted."""
     if task.run_after is not None:
         task = task.as_recorded(run_after=_run_after(row.run_at, row.enqueued_at))
+    if isinstance(task.expires, timedelta):
+        task = task.as_recorded(expires=row.enqueued_at + task.expires)
     args, kwargs = decode_arguments(job.arguments)
     state = State(row.state)
     return build(
@@ -134,6 +136,7 @@ def _job_row(job_id: UUID, database: str) -> dict[str, Any]:
         .filter(pk=job_id)
         .values(
             "id", "backend", "task", "queue", "priority", "state", "run_at", "enqueued_at",
+            "expires_at",
             "max_attempts", "timeout", "attempts", "worker", "claimed_at", "finished_at",
             "error_class", "error_message", "reason",
             arguments_text=Cast("arguments", TextField()),
@@ -195,6 +198,7 @@ def _recorded_task(job: Mapping[str, Any], alias: str, database: str) -> JobTask
         "priority": job["priority"],
         "run_after": _run_after(job["run_at"], job["enqueued_at"]),
         "tags": tuple(tags.values_list("tag", flat=True)),
+        "expires": job["expires_at"],
     }
     limits = {"max_attempts": job["max_attempts"] or UNLIMITED, "timeout": job["timeout"]}
     try:

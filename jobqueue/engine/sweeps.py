@@ -1,4 +1,4 @@
-"""Leaderless upkeep: promote what is due, park what nobody knows, admit what somebody knows.
+"""Leaderless upkeep: promote what is due, cancel what has expired, park and admit unknown tasks.
 
 Any number of processes may run these at once: each is one statement with SKIP LOCKED and
 compare-and-set.
@@ -6,8 +6,14 @@ compare-and-set.
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Sequence
+
+from jobqueue.compat import signal_is_heard, task_finished
+from jobqueue.engine.completion import announce_finished
 from jobqueue.events import emit
 from jobqueue.storage import Storage
+from jobqueue.storage.records import EndedJob
 
 SWEEP_LIMIT = 1_000
 """Rows that one statement of a sweep changes: keeps its locks short."""
@@ -21,6 +27,26 @@ def promote_due(storage: Storage) -> set[str]:
         queues.update(promoted)
         if len(promoted) < SWEEP_LIMIT:
             return queues
+
+
+def expire_due(storage: Storage) -> int:
+    """Cancel the jobs that have not started in time, tell of them, and return how many."""
+    count = 0
+    while True:
+        expired = storage.expire(SWEEP_LIMIT)
+        count += len(expired)
+        if expired:
+            tasks = sorted({job.task for job in expired})
+            emit("jobs.expired", count=len(expired), tasks=",".join(tasks[:10]))
+            _announce_finished(expired)
+        if len(expired) < SWEEP_LIMIT:
+            return count
+
+
+def _announce_finished(ended: Sequence[EndedJob]) -> None:
+    if signal_is_heard(task_finished, logging.ERROR):
+        for job in ended:
+            announce_finished(job.backend, job.id)
 
 
 def sweep_unknown(storage: Storage) -> set[str]:
@@ -41,4 +67,4 @@ def sweep_unknown(storage: Storage) -> set[str]:
     return set(admitted)
 
 
-__all__ = ["promote_due", "sweep_unknown"]
+__all__ = ["expire_due", "promote_due", "sweep_unknown"]

@@ -141,6 +141,11 @@ class Job(models.Model):
                 condition=Q(state=State.BLOCKED),
             ),
             models.Index(
+                name="jobqueue_job_expires",
+                fields=["expires_at", "id"],
+                condition=Q(expires_at__isnull=False, state__in=_WAITING),
+            ),
+            models.Index(
                 name="jobqueue_job_dead", fields=["finished_at"], condition=Q(state=State.DEAD)
             ),
         )

@@ -1,4 +1,6 @@
-"""The scheduler: promotes what is due, parks and admits unknown tasks, prunes. In any number."""
+"""The scheduler, in any number: promotes what is due, cancels what has expired, parks and admits
+unknown tasks, prunes.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from jobqueue import hints
 from jobqueue.conf import Options
 from jobqueue.engine.retention import prune
-from jobqueue.engine.sweeps import promote_due, sweep_unknown
+from jobqueue.engine.sweeps import expire_due, promote_due, sweep_unknown
 from jobqueue.storage import storage_for
 from jobqueue.storage.connections import discard, open_connection
 
@@ -24,7 +26,8 @@ PRUNE_SECONDS = 300.0
 class Scheduler:
     """One scheduler; `run_once` is driven by a `Loop`.
 
-    only_promote: leave out sweeps and pruning (--no-maintenance); promotion is every worker's.
+    only_promote: leave out sweeps and pruning (--no-maintenance); to promote and to expire, which
+    both clear the way of claims, is every worker's.
     """
 
     def __init__(
@@ -47,6 +50,7 @@ class Scheduler:
     def run_once(self) -> bool:
         """Do what is due now; return False (the interval is the poll)."""
         storage = storage_for(self._connection, self._options)
+        expire_due(storage)
         queues = promote_due(storage)
         now = time.monotonic()
         if not self._only_promote and now >= self._sweep_at:

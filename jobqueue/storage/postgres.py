@@ -31,6 +31,7 @@ from jobqueue.storage.postgres_base import PostgresStatements
 from jobqueue.storage.protocol import ids_of
 from jobqueue.storage.records import (
     Claim,
+    EndedJob,
     Ending,
     Held,
     HorizonHolder,
@@ -285,6 +286,9 @@ class PostgresStorage(PostgresStatements):
 
     def promote(self, limit: int, now: datetime | None = None) -> list[str]:
         return [row[0] for row in self._rows("promote_jobs", limit=limit, now=now)]
+
+    def expire(self, limit: int, now: datetime | None = None) -> list[EndedJob]:
+        return [EndedJob._make(row) for row in self._rows("expire_jobs", limit=limit, now=now)]
 
     def park_unknown(self, known: Sequence[str], limit: int) -> list[str]:
         rows = self._rows("park_unknown", tasks=list(known), limit=limit, window=CLAIM_WINDOW)

@@ -23,6 +23,7 @@ from django.utils.module_loading import import_string
 
 from jobqueue.storage.records import (
     Claim,
+    EndedJob,
     Ending,
     Held,
     HorizonHolder,
@@ -227,6 +228,10 @@ class Storage:
 
     def promote(self, limit: int, now: datetime | None = None) -> list[str]:
         """Make due jobs ready; return the queue of each."""
+        raise NotImplementedError
+
+    def expire(self, limit: int, now: datetime | None = None) -> list[EndedJob]:
+        """Cancel waiting jobs whose time to start has passed; return them (not locked rows)."""
         raise NotImplementedError
 
     def park_unknown(self, known: Sequence[str], limit: int) -> list[str]:

@@ -12,7 +12,10 @@ from jobqueue.payload import ErrorText
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewJob:
-    """A job to insert. `run_at` (a time) or `delay` (seconds, on the database's clock), or now."""
+    """A job to insert. `run_at` (a time) or `delay` (seconds, on the database's clock), or now.
+
+    `expires_at` or `expires_in`, likewise: no attempt starts after it.
+    """
 
     id: UUID
     backend: str
@@ -27,6 +30,7 @@ class NewJob:
     max_attempts: int | None = None
     on_crash: str = "retry"
     expires_at: datetime | None = None
+    expires_in: float | None = None
     copied_from: UUID | None = None
     created_by: str = ""
     trace_context: str | None = None
@@ -110,6 +114,14 @@ class Ending:
     clear_suspicions: bool = False
     alone: bool = False
     aging_seconds: float = 60.0
+
+
+class EndedJob(NamedTuple):
+    """A job that a sweep or a transition of another has ended, for those who are to be told."""
+
+    id: UUID
+    backend: str
+    task: str
 
 
 class Held(NamedTuple):

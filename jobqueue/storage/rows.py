@@ -21,7 +21,7 @@ LEASE_LOST_MARK = "jobqueue_lease_lost"
 
 def new_job_row(n: int, job: NewJob) -> dict[str, Any]:
     """Return a new job as the JSON object that the insert reads; `n` keeps the order."""
-    return {
+    row = {
         "n": n,
         "id": job.id.hex,
         "backend": job.backend,
@@ -40,6 +40,9 @@ def new_job_row(n: int, job: NewJob) -> dict[str, Any]:
         "trace_context": job.trace_context,
         "aging": job.aging_seconds,
     }
+    if job.expires_in is not None:
+        row["expires_in"] = job.expires_in  # left out for the many that never expire
+    return row
 
 
 def ending_row(ending: Ending) -> dict[str, Any]:

@@ -25,7 +25,16 @@ from uuid import UUID
 
 from jobqueue.conf import CLAIM_WINDOW
 from jobqueue.storage.busy import reads, writes
-from jobqueue.storage.records import Claim, Ending, Inserted, NewJob, Success, Verdict, Window
+from jobqueue.storage.records import (
+    Claim,
+    EndedJob,
+    Ending,
+    Inserted,
+    NewJob,
+    Success,
+    Verdict,
+    Window,
+)
 from jobqueue.storage.rows import (
     LOWEST_RANK,
     ending_row,
@@ -67,7 +76,7 @@ class SQLiteStorage(SQLiteOperators):
         now: datetime | None = None,
     ) -> list[Claim]:
         lanes = list(zip(queues, floors or [LOWEST_RANK] * len(queues), strict=True))
-        if not self._find_candidates(lanes, tasks, 1):
+        if not self._find_candidates(lanes, tasks, 1, now):
             return []
         return self._claim_candidates(worker, lanes, tasks, limit, now)
 
@@ -80,11 +89,15 @@ class SQLiteStorage(SQLiteOperators):
         limit: int,
         now: datetime | None,
     ) -> list[Claim]:
-        return self._claim(worker, self._find_candidates(lanes, tasks, limit), now)
+        return self._claim(worker, self._find_candidates(lanes, tasks, limit, now), now)
 
     @reads
     def _find_candidates(
-        self, lanes: Sequence[tuple[str, int]], tasks: Sequence[str], limit: int
+        self,
+        lanes: Sequence[tuple[str, int]],
+        tasks: Sequence[str],
+        limit: int,
+        now: datetime | None,
     ) -> list[str]:
         """Return ids of the best ready rows: each lane's first in rank order, the best of all."""
         found: list[tuple[int, str]] = []
@@ -96,13 +109,14 @@ class SQLiteStorage(SQLiteOperators):
                 tasks=list(tasks),
                 window=CLAIM_WINDOW,
                 limit=limit,
+                now=now,
             )
         return [each for _, each in sorted(found)[:limit]]
 
     def claim_alone(
         self, worker: UUID, queues: Sequence[str], tasks: Sequence[str], now: datetime | None = None
     ) -> list[Claim]:
-        if not self._find_alone(queues, tasks):
+        if not self._find_alone(queues, tasks, now):
             return []
         return self._claim_alone(worker, queues, tasks, now)
 
@@ -110,11 +124,14 @@ class SQLiteStorage(SQLiteOperators):
     def _claim_alone(
         self, worker: UUID, queues: Sequence[str], tasks: Sequence[str], now: datetime | None
     ) -> list[Claim]:
-        return self._claim(worker, self._find_alone(queues, tasks), now)
+        return self._claim(worker, self._find_alone(queues, tasks, now), now)
 
     @reads
-    def _find_alone(self, queues: Sequence[str], tasks: Sequence[str]) -> list[str]:
-        return [r[0] for r in self._rows("find_alone", queues=list(queues), tasks=list(tasks))]
+    def _find_alone(
+        self, queues: Sequence[str], tasks: Sequence[str], now: datetime | None
+    ) -> list[str]:
+        rows = self._rows("find_alone", queues=list(queues), tasks=list(tasks), now=now)
+        return [row[0] for row in rows]
 
     def _claim(self, worker: UUID, ids: list[str], now: datetime | None) -> list[Claim]:
         rows = self._rows("claim_jobs", worker=worker, ids=ids, now=self._clock(now))
@@ -233,6 +250,18 @@ class SQLiteStorage(SQLiteOperators):
     def _find_due(self, now: datetime | None) -> bool:
         return bool(self._rows("find_due", now=self._clock(now)))
 
+    def expire(self, limit: int, now: datetime | None = None) -> list[EndedJob]:
+        return self._expire(limit, now) if self._find_expired(now) else []
+
+    @writes
+    def _expire(self, limit: int, now: datetime | None) -> list[EndedJob]:
+        rows = self._rows("expire_jobs", limit=limit, now=self._clock(now))
+        return [EndedJob(UUID(hex=row[0]), row[1], row[2]) for row in rows]
+
+    @reads
+    def _find_expired(self, now: datetime | None) -> bool:
+        return bool(self._rows("find_expired", now=self._clock(now)))
+
     def park_unknown(self, known: Sequence[str], limit: int) -> list[str]:
         ids = self._find_unknown(known, limit)
         return self._park(ids) if ids else []
@@ -296,9 +325,13 @@ def _job_parameters(job: NewJob, inserted: Inserted) -> dict[str, Any]:
         "state": inserted.state,
         "run_at": inserted.run_at,
         "enqueued_at": inserted.enqueued_at,
-        "expires_at": job.expires_at,
+        "expires_at": _expiry(job, inserted),
         "rank": microseconds(due) - round(job.priority * job.aging_seconds * 1_000_000),
     }
+
+
+def _expiry(job: NewJob, inserted: Inserted) -> datetime | None:
+    return after(inserted.enqueued_at, job.expires_in) if job.expires_in else job.expires_at
 
 
 def _claim_of(row: tuple[Any, ...]) -> Claim:

@@ -89,7 +89,10 @@ class EagerBackend(JobQueueBackend):
         for job, result in zip(jobs, results, strict=True):
             self.results.append(result)
             compat.task_enqueued.send_robust(sender=type(self), task_result=result)
-            if result.job_state is State.READY:
+            if job.expires_at is not None and job.expires_at <= datetime.now(UTC):
+                _set(result, State.CANCELLED, finished_at=timezone.now(), reason="expired")
+                self._send_finished(result)
+            elif result.job_state is State.READY:
                 self._run(task, job, result)
         return results
 

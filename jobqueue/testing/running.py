@@ -43,6 +43,7 @@ from jobqueue.engine.loading import load_result
 from jobqueue.engine.middleware import Middleware
 from jobqueue.engine.outcomes import Ended, Failure
 from jobqueue.engine.registry import autodiscover, registry
+from jobqueue.engine.sweeps import expire_due
 from jobqueue.exceptions import JobQueueError, TransactionLeftOpen
 from jobqueue.ids import new_identity
 from jobqueue.results import JobResult
@@ -102,6 +103,7 @@ def run_due(
     autodiscover(options)
     connection = connections[options.database]
     storage = storage_for(connection, options)
+    expire_due(storage)
     _promote(storage, datetime.now(UTC) + advance if advance else None)
     jobs: list[JobResult[..., Any]] = []
     with _worker(alias, storage, options) as runner:

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from jobqueue.engine import retention, sweeps
 from jobqueue.engine.retention import prune
-from jobqueue.engine.sweeps import promote_due, sweep_unknown
+from jobqueue.engine.sweeps import expire_due, promote_due, sweep_unknown
 from jobqueue.models import Attempt, Job, JobTag, Step, Worker
 from tests.engine.bench import Bench, Ran, leave
 from tests.engine.tasks import atomic_job
@@ -34,6 +34,18 @@ def test_promotion_keeps_rank_and_back_off(bench: Bench):
     rank = Job.objects.get().rank
     bench.storage.promote(10, now=timezone.now() + timedelta(hours=2))
     assert (Job.objects.get().state, Job.objects.get().rank) == ("ready", rank)
+
+
+# --- expire ----------------------------------------
+
+
+def test_expired_jobs_are_cancelled_in_as_many_steps_as_it_takes(bench: Bench, monkeypatch):
+    monkeypatch.setattr(sweeps, "SWEEP_LIMIT", 2)
+    insert(bench.storage, 5, expires_at=timezone.now() - timedelta(seconds=1))
+    insert(bench.storage, 1, expires_at=timezone.now() + timedelta(hours=1))
+    assert expire_due(bench.storage) == 5
+    assert expire_due(bench.storage) == 0
+    assert Job.objects.filter(state="cancelled", reason="expired").count() == 5
 
 
 # --- unknown tasks ----------------------------------------

@@ -103,16 +103,18 @@ def test_a_scheduler_that_is_to_stop_does_not_begin_to_prune(bench, make, hinted
     assert Job.objects.count() == 1
 
 
-def test_without_maintenance_it_only_promotes(bench, make, hinted, clock):
+def test_without_maintenance_it_only_promotes_and_expires(bench, make, hinted, clock):
     scheduler = make(only_promote=True)
     ended(bench, "succeeded", 8)
     (unknown,) = insert(bench.storage, task="new.tasks.deployed")
     promoted = due_later(bench)
+    (expired,) = insert(bench.storage, expires_at=timezone.now() - timedelta(seconds=1))
     clock.advance(PRUNE_SECONDS)
     scheduler.run_once()
     assert promoted.state == "ready"
+    assert Ran(expired).state == "cancelled"
     assert Ran(unknown).state == "ready"
-    assert Job.objects.count() == 3
+    assert Job.objects.count() == 4
 
 
 def test_two_schedulers_promote_a_job_once(bench, make, hinted):

@@ -102,6 +102,7 @@ def calls() -> Calls:
         "orphans": ("jobqueue_job_running", lambda s: s.orphan_workers()),
         "overdue": ("jobqueue_job_running", lambda s: s.overdue(5.0)),
         "promote": ("jobqueue_job_due", lambda s: s.promote(1_000)),
+        "expire": ("jobqueue_job_expires", lambda s: s.expire(1_000)),
         "park": ("jobqueue_job_ready", lambda s: s.park_unknown(TASKS[:49], 1_000)),
         "admit": ("jobqueue_job_blocked", lambda s: s.admit_known(TASKS, 1_000)),
         "requeue": (primary, lambda s: s.requeue_many(some, 60.0)),
@@ -192,7 +193,7 @@ ON_SQLITE = {
     "jobqueue_job_pkey": "sqlite_autoindex_jobqueue_job_1",
     "jobqueue_step_job_name": "sqlite_autoindex_jobqueue_step_1",
 }
-PARTIAL = re.compile("USING INDEX jobqueue_job_(alone|running|due|blocked|ready)")
+PARTIAL = re.compile("USING INDEX jobqueue_job_(alone|running|due|expires|blocked|ready)")
 
 
 @pytest.mark.sqlite_only("PostgreSQL plans by the rows, see above")

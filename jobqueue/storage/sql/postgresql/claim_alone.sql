@@ -9,6 +9,7 @@ WHERE j.id = ANY(ARRAY(
           SELECT id FROM jobqueue_job s
           WHERE s.state = 'ready' AND s.alone AND s.queue = ANY(%(queues)s::text[])
             AND s.task = ANY(%(tasks)s::text[])
+            AND (s.expires_at IS NULL OR s.expires_at > c.now)
             AND NOT EXISTS (SELECT FROM jobqueue_queue p WHERE p.name = s.queue AND p.paused)
           ORDER BY s.rank, s.id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED))
   AND EXISTS (SELECT FROM jobqueue_worker k WHERE k.id = %(worker)s::uuid AND NOT k.dead)

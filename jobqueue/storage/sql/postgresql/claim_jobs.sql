@@ -13,10 +13,11 @@ WITH candidates AS MATERIALIZED (
     CROSS JOIN unnest(%(queues)s::text[], %(floors)s::bigint[]) AS q(name, floor)
     CROSS JOIN LATERAL (
         SELECT w.id, w.rank
-        FROM (SELECT id, rank, task, alone FROM jobqueue_job
+        FROM (SELECT id, rank, task, alone, expires_at FROM jobqueue_job
               WHERE state = 'ready' AND queue = q.name AND rank >= q.floor
               ORDER BY rank, id LIMIT %(window)s) AS w
         WHERE w.task = ANY(%(tasks)s::text[]) AND NOT w.alone
+          AND (w.expires_at IS NULL OR w.expires_at > coalesce(%(now)s::timestamptz, statement_timestamp()))
         ORDER BY w.rank, w.id LIMIT %(limit)s
     ) AS c
     WHERE NOT EXISTS (SELECT FROM jobqueue_queue p WHERE p.name = q.name AND p.paused)

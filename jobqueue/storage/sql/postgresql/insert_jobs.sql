@@ -9,7 +9,7 @@ WITH given AS MATERIALIZED (
     FROM json_to_recordset(%(rows)s::json) AS r(
              n integer, id uuid, backend text, task text, queue text, priority smallint,
              arguments text, timeout float8, run_at timestamptz, delay float8,
-             max_attempts integer, on_crash text, expires_at timestamptz, copied_from uuid,
+             max_attempts integer, on_crash text, expires_at timestamptz, expires_in float8, copied_from uuid,
              created_by text, trace_context text, aging float8),
          (SELECT coalesce(%(now)s::timestamptz, statement_timestamp()) AS now) AS c
 )
@@ -23,7 +23,7 @@ SELECT id, backend, task, queue, priority,
        arguments::json, due,
        (extract(epoch FROM greatest(due, now)) * 1000000)::bigint
            - (priority * aging * 1000000)::bigint,
-       now, expires_at, max_attempts, 0, 0, 0, false, on_crash, timeout, 0,
+       now, coalesce(expires_at, now + make_interval(secs => expires_in)), max_attempts, 0, 0, 0, false, on_crash, timeout, 0,
        '', '', '', '', '', 0, false, '', copied_from, created_by, trace_context::json, 1
 FROM given
 ORDER BY n

@@ -7,8 +7,9 @@ SELECT coalesce(w.is_usable, false),
 FROM unnest(%(queues)s::text[], %(floors)s::bigint[]) WITH ORDINALITY AS q(name, floor, n)
 LEFT JOIN LATERAL (
     SELECT count(*) AS rows, max(r.rank) AS last_rank,
-           bool_or(r.task = ANY(%(tasks)s::text[]) AND NOT r.alone) AS is_usable
-    FROM (SELECT rank, task, alone FROM jobqueue_job
+           bool_or(r.task = ANY(%(tasks)s::text[]) AND NOT r.alone
+                   AND (r.expires_at IS NULL OR r.expires_at > statement_timestamp())) AS is_usable
+    FROM (SELECT rank, task, alone, expires_at FROM jobqueue_job
           WHERE state = 'ready' AND queue = q.name AND rank >= q.floor
           ORDER BY rank, id LIMIT %(window)s) AS r
 ) AS w ON NOT EXISTS (SELECT FROM jobqueue_queue p WHERE p.name = q.name AND p.paused)

@@ -312,6 +312,19 @@ def options_for(alias: str) -> Options:
     return options
 
 
+def job_options(alias: str, fallback: Options) -> Options:
+    """Return the options of the alias that a job was enqueued under.
+
+    `fallback`, those of the process that has it now, where that alias is gone or unusable.
+    """
+    if alias not in getattr(settings, "TASKS", {}):
+        return fallback
+    try:
+        return options_for(alias)
+    except InvalidOptions:
+        return fallback
+
+
 def jobqueue_aliases() -> tuple[str, ...]:
     """Return the TASKS aliases whose backend is jobqueue's (or a subclass found by import)."""
     from django.utils.module_loading import import_string

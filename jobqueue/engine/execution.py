@@ -19,6 +19,7 @@ import contextvars
 import logging
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,7 +28,7 @@ from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from jobqueue.compat import signal_is_heard, task_started
-from jobqueue.conf import LONG_TRANSACTION_SECONDS, MAX_RERUNS
+from jobqueue.conf import LONG_TRANSACTION_SECONDS, MAX_RERUNS, Options, job_options
 from jobqueue.engine.completion import announce_started, resolve_unknown_commit
 from jobqueue.engine.context import JobContext
 from jobqueue.engine.environment import Environment
@@ -112,6 +113,18 @@ def prepare(
     return Run(claim, task, args, kwargs, JobContext(state), state, environment, middleware)
 
 
+def broken(claim: Claim, error: BaseException) -> Ended:
+    """Return the end of a claim that our own code failed to run: a failure like any other.
+
+    Never raises, whatever `error` is: it keeps a slot alive, and its job from staying held.
+    """
+    with suppress(BaseException):
+        logger.error("The run of job %s broke", claim.id, exc_info=error)
+    now = time.monotonic()
+    failure = decide_failure(claim, error, None, job_options(claim.backend, Options()))
+    return Ended(claim, now, now, failure=failure)
+
+
 def run_sync(run: Run) -> Ended:
     """Run a ``def`` task in this thread; never raises. The thread's connections come back clean."""
     connection = connections[run.environment.options.database]
@@ -122,6 +135,8 @@ def run_sync(run: Run) -> Ended:
         if run.task.atomic:
             return _run_atomic(run, connection)
         return _run_plain(run, run.call)
+    except BaseException as error:  # what decides about an error of the job's met another
+        return broken(run.claim, error)
     finally:
         if not _in_test(run.environment):
             clean_connections()
@@ -138,7 +153,10 @@ async def run_async(run: Run) -> Ended:
         value = await run.call_async()
         return _success(run, value)
     except BaseException as error:
-        return _ended_with(run, error, started)
+        try:
+            return _ended_with(run, error, started)
+        except BaseException as worse:
+            return broken(run.claim, worse)
 
 
 # --- not atomic ----------------------------------------
@@ -345,9 +363,11 @@ def _forget_frames(error: BaseException) -> None:
         if one is None or id(one) in seen:
             continue
         seen.add(id(one))
-        one.__traceback__ = None
-        todo += [one.__cause__, one.__context__]
-        todo += getattr(one, "exceptions", ())
+        with suppress(BaseException):  # a class of the project's may refuse anything
+            BaseException.with_traceback(one, None)  # past a __setattr__ that is frozen
+            todo += [one.__cause__, one.__context__]
+            if isinstance(one, BaseExceptionGroup):
+                todo += one.exceptions
 
 
-__all__ = ["Failure", "Run", "prepare", "run_async", "run_sync"]
+__all__ = ["Failure", "Run", "broken", "prepare", "run_async", "run_sync"]

@@ -19,10 +19,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from jobqueue.conf import Options, options_for
+from jobqueue.conf import Options, job_options
 from jobqueue.engine.completion import Fenced, announce_death, announce_finished
 from jobqueue.events import emit
-from jobqueue.exceptions import InvalidOptions, TaskNotRegistered, TimedOut, WorkerLost
+from jobqueue.exceptions import TaskNotRegistered, TimedOut, WorkerLost
 from jobqueue.exceptions import WorkerStopped as Stopped
 from jobqueue.payload import ErrorText, describe_exception
 from jobqueue.retry import RetryPolicy, delay_seconds
@@ -127,7 +127,7 @@ def _ending(job: Held, death: Death, options: Options) -> Ending:
     """Return where a job of a dead worker goes: the whole rule of blame."""
     if death.started is not None and (job.id, job.fence) not in death.started:
         return _unharmed(job)
-    alias_options = _options(job.backend, options)
+    alias_options = job_options(job.backend, options)
     if death.stopped:
         error = describe_exception(Stopped("The worker was stopped before the job had ended."), 512)
         return _lost(job, alias_options, State.READY, error)
@@ -179,7 +179,7 @@ def _lost(
 
 
 def _timed_out(job: Held, options: Options) -> Ending:
-    alias_options = _options(job.backend, options)
+    alias_options = job_options(job.backend, options)
     number = job.failures + 1
     out = job.max_attempts is not None and number >= job.max_attempts
     policy = _policy(job.task) or alias_options.retry
@@ -196,13 +196,6 @@ def _timed_out(job: Held, options: Options) -> Ending:
         alone=job.alone,
         aging_seconds=alias_options.aging_seconds,
     )
-
-
-def _options(alias: str, fallback: Options) -> Options:
-    try:
-        return options_for(alias)
-    except InvalidOptions:
-        return fallback
 
 
 def _policy(task_name: str) -> RetryPolicy | None:

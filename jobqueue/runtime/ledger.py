@@ -74,12 +74,16 @@ class Ledger:
         self._map[offset + _FLAG_OFFSET] = _STARTED
         return index
 
-    def ended(self, index: int) -> None:
-        """Note that the code has ended; its outcome is not yet committed."""
+    def ended(self, index: int | None) -> None:
+        """Note that the code has ended; its outcome is not yet committed. None: it has no entry."""
+        if index is None:
+            return
         self._map[_HEADER_BYTES + index * _ENTRY.size + _FLAG_OFFSET] = _ENDED
 
-    def clear(self, index: int) -> None:
+    def clear(self, index: int | None) -> None:
         """Note that the outcome is committed."""
+        if index is None:
+            return
         self._map[_HEADER_BYTES + index * _ENTRY.size + _FLAG_OFFSET] = _FREE
         self._free.append(index)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import logging
 import queue
 import threading
 import time
@@ -19,13 +20,15 @@ from contextlib import suppress
 from asgiref.sync import SyncToAsync, ThreadSensitiveContext
 from django.db import connections
 
-from jobqueue.engine.execution import Run, run_async, run_sync
+from jobqueue.engine.execution import Run, broken, run_async, run_sync
 from jobqueue.engine.outcomes import Ended
 from jobqueue.runtime.ledger import Ledger
 from jobqueue.storage.records import Claim
 
-Finished = tuple[Ended, int]
-"""How a job ended, and its entry in the ledger."""
+logger = logging.getLogger("jobqueue")
+
+Finished = tuple[Ended, int | None]
+"""How a job ended, and its entry in the ledger if it has got one."""
 
 
 class Outbox:
@@ -118,13 +121,15 @@ class ThreadSlots:
             with suppress(IndexError):
                 self._since.popleft()
             self._busy[number] = 1
-            entry = self._ledger.start(claim.id, claim.fence)
+            entry = None
             try:
+                entry = self._ledger.start(claim.id, claim.fence)
                 run = self._make(claim)
                 ended = run if isinstance(run, Ended) else run_sync(run)
-            finally:
-                self._ledger.ended(entry)
-                self._busy[number] = 0
+            except BaseException as error:  # none is expected; a slot less would be for good
+                ended = broken(claim, error)
+            self._ledger.ended(entry)
+            self._busy[number] = 0
             # A job that committed itself leaves nothing to write: no hurry while others wait here.
             is_urgent = not ended.committed or self._queue.qsize() <= self.count
             self._outbox.put((ended, entry), is_urgent=is_urgent)
@@ -143,6 +148,7 @@ class AsyncSlots:
         self._outbox = outbox
         self._make = make
         self._loop = asyncio.new_event_loop()
+        self._is_stopping = False
         self._tasks: dict[asyncio.Task[None], Claim | None] = {}  # None: its job has begun
         self._thread = threading.Thread(target=self._serve, name="jobqueue-async", daemon=True)
 
@@ -160,12 +166,17 @@ class AsyncSlots:
 
     def stop(self, timeout: float) -> None:
         """End the loop, which must be idle."""
+        self._is_stopping = True
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(timeout)
 
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)
-        self._loop.run_forever()
+        while not self._is_stopping:
+            try:
+                self._loop.run_forever()  # a job can stop the loop, or exit in a task of its own
+            except BaseException as error:
+                logger.error("A job's %s ended the event loop; it goes on", type(error).__name__)
         self._loop.run_until_complete(self._loop.shutdown_asyncgens())
         self._loop.run_until_complete(self._loop.shutdown_default_executor())
         self._loop.close()
@@ -181,16 +192,19 @@ class AsyncSlots:
 
         Its end is handed over whatever happens: a job may have cancelled the very task it runs in.
         """
-        entry = self._ledger.start(claim.id, claim.fence)
+        entry: int | None = None
+        ended: Ended | None = None
         self._tasks[asyncio.current_task()] = None  # type: ignore[index] # there is one: this
-        run = self._make(claim)
-        async with ThreadSensitiveContext() as context:
-            ended = run if isinstance(run, Ended) else await run_async(run)
-            try:
+        try:
+            entry = self._ledger.start(claim.id, claim.fence)
+            run = self._make(claim)
+            async with ThreadSensitiveContext() as context:
+                ended = run if isinstance(run, Ended) else await run_async(run)
                 await _close_connections(SyncToAsync.context_to_thread_executor.get(context))
-            finally:
-                self._ledger.ended(entry)
-                self._outbox.put((ended, entry))
+        except BaseException as error:  # none is expected
+            ended = ended or broken(claim, error)
+        self._ledger.ended(entry)
+        self._outbox.put((ended, entry))
 
     def _let_go(self, task: asyncio.Task[None]) -> None:
         """Forget a task. A job cancelled before it began has an end too: its row is given back by
@@ -199,9 +213,7 @@ class AsyncSlots:
         claim = self._tasks.pop(task)
         if claim is not None:
             now = time.monotonic()
-            entry = self._ledger.start(claim.id, claim.fence)
-            self._ledger.ended(entry)
-            self._outbox.put((Ended(claim, now, now), entry))
+            self._outbox.put((Ended(claim, now, now), None))
 
 
 async def _close_connections(thread: Executor | None) -> None:

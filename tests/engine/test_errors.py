@@ -1,11 +1,12 @@
 """Errors are stored as bounded text, whatever they are, and never rebuilt."""
 
 import threading
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 from django.db import connection
 
+from jobqueue import Snooze
 from tests.app.models import Effect
 from tests.engine.bench import Bench, leave
 from tests.engine.tasks import async_job, atomic_job, plain_job
@@ -41,6 +42,42 @@ class Exits(Exception):
 
 class Nameless(Exception):
     __module__ = None  # type: ignore[assignment]
+
+
+@dataclass(frozen=True)
+class Frozen(Exception):
+    """Refuses every assignment, also that of a traceback."""
+
+    order: int = 1
+
+
+class Listing(Exception):
+    """Has an attribute that groups have, too."""
+
+    def __init__(self, exceptions):
+        super().__init__("listing")
+        self.exceptions = exceptions
+
+
+class Secretive(Exception):
+    """Will not say what caused it."""
+
+    @property
+    def __cause__(self):
+        raise RuntimeError("no cause")
+
+
+class Nap(Snooze):
+    """Says that it snoozes, and not for how long."""
+
+    def __init__(self):
+        Exception.__init__(self, "nap")
+
+
+def frozen_in_a_chain():
+    error = ValueError("outer")
+    error.__context__ = Frozen()
+    return error
 
 
 def local_class():
@@ -86,6 +123,12 @@ AWKWARD = {
     "no module": lambda: Nameless("x"),
     "NUL and a lone surrogate": lambda: ValueError("a\x00b\ud800c"),
     "not a string": lambda: ValueError(object()),
+    "frozen": Frozen,
+    "frozen in a chain": frozen_in_a_chain,
+    "a list that is none": lambda: Listing(None),
+    "a list of text": lambda: Listing(["name is missing"]),
+    "a secret cause": Secretive,
+    "a steering without its value": Nap,
 }
 
 
@@ -112,7 +155,18 @@ def test_an_awkward_exception_is_an_attempt_like_any_other(bench: Bench, awkward
     assert bench.run(leave).effects == ["done"]
 
 
-@pytest.mark.parametrize("kind", ["a lock", "a group", "no text", "an exit for a text"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "a lock",
+        "a group",
+        "no text",
+        "an exit for a text",
+        "frozen",
+        "a list that is none",
+        "a steering without its value",
+    ],
+)
 def test_an_awkward_exception_of_an_async_job_is_an_attempt_like_any_other(bench: Bench, kind):
     async def body(context):
         raise AWKWARD[kind]()

@@ -11,6 +11,7 @@ from django.db import connections
 
 from jobqueue.engine.execution import prepare
 from jobqueue.ids import new_job_id
+from jobqueue.runtime import slots as slots_module
 from jobqueue.runtime.ledger import Ledger
 from jobqueue.runtime.slots import AsyncSlots, Outbox, ThreadSlots
 from tests.engine.bench import Bench, Ran, leave
@@ -182,6 +183,31 @@ def test_a_row_that_cannot_be_decoded_does_not_stop_its_thread(bench: Bench, poo
     assert slots.run(leave)[0].effects == ["done"]
 
 
+BROKEN = [SystemExit(1), RuntimeError("in our own code")]
+
+
+@pytest.mark.parametrize("error", BROKEN, ids=repr)
+def test_a_run_that_breaks_in_our_own_hands_fails_and_keeps_its_thread(
+    bench: Bench, pool, monkeypatch, error
+):
+    slots = pool(plain_job, count=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(slots_module, "run_sync", raising(error))
+        (job,) = slots.run(leave)
+    assert (job.state, job.attempt.outcome) == ("retrying", "failed")
+    assert slots.run(leave)[0].effects == ["done"]
+
+
+@pytest.mark.parametrize("task", [plain_job, async_job], ids=["thread", "loop"])
+def test_a_ledger_without_room_fails_a_job_and_keeps_its_slot(bench: Bench, pool, task):
+    slots = pool(task, count=1)
+    entries = [slots.ledger.start(new_job_id(), 1) for _ in range(slots.ledger.capacity)]
+    (job,) = slots.run(leave)
+    assert (job.state, job.attempt.error_class) == ("retrying", "builtins.IndexError")
+    slots.ledger.clear(entries[0])
+    assert slots.run(write if task is async_job else leave)[0].effects == ["done"]
+
+
 # --- the event loop ----------------------------------------
 
 
@@ -201,6 +227,46 @@ def test_abnormal_ends_of_jobs_leave_the_loop_to_twenty_others(pool):
     jobs = pool(async_job).run(*[as_coroutine(body) for body in ABNORMAL], *[write] * 20)
     assert [job.state for job in jobs] == ["retrying"] * 5 + ["succeeded"] * 20
     assert [job.effects for job in jobs[5:]] == [["done"]] * 20
+
+
+async def exit_in_a_task_of_its_own(context):
+    await asyncio.gather(as_coroutine(exits)(context))
+
+
+async def interrupt_in_a_callback(context):
+    asyncio.get_running_loop().call_soon(raising(KeyboardInterrupt()), context)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+
+
+async def stop_the_loop(context):
+    asyncio.get_running_loop().stop()
+    await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize(
+    ("body", "state"),
+    [
+        (exit_in_a_task_of_its_own, "retrying"),
+        (interrupt_in_a_callback, "succeeded"),
+        (stop_the_loop, "succeeded"),
+    ],
+)
+def test_what_ends_an_event_loop_does_not_end_this_one(pool, body, state):
+    jobs = pool(async_job).run(body, *[write] * 5)
+    assert [job.state for job in jobs] == [state] + ["succeeded"] * 5
+
+
+@pytest.mark.parametrize("error", BROKEN, ids=repr)
+def test_a_coroutine_that_breaks_in_our_own_hands_fails_and_leaves_the_loop(
+    pool, monkeypatch, error
+):
+    slots = pool(async_job)
+    with monkeypatch.context() as patch:
+        patch.setattr(slots_module, "run_async", raising(error))
+        (job,) = slots.run(write)
+    assert (job.state, job.attempt.outcome) == ("retrying", "failed")
+    assert slots.run(write)[0].effects == ["done"]
 
 
 async def cancel_itself_and_return(context):

@@ -13,7 +13,8 @@
     ├── StepError                              a step used where it cannot work
     ├── JobNotFound / WrongState / RowLocked   operators
     ├── WorkerLost, WorkerStopped, TimedOut    recorded for an attempt, never raised at one
-    └── TaskNotRegistered
+    ├── TaskNotRegistered
+    └── TaskNotExposed                         enqueueing by hand
 
 Each carries a ``code`` (kebab-case) that the HTTP API maps to a problem type.
 """
@@ -137,6 +138,12 @@ class TaskNotRegistered(JobQueueError, LookupError):
     """No task of this name is registered in this process."""
 
     code = "task-not-registered"
+
+
+class TaskNotExposed(JobQueueError, LookupError):
+    """The surface offers no task of this name."""
+
+    code = "task-not-exposed"
 
 
 class Steering(Exception):

@@ -19,7 +19,7 @@ def pause(
     queue: str, actor: Actor, reason: str = "", *, backend: str = DEFAULT_TASK_BACKEND_ALIAS
 ) -> Outcome:
     """Pause `queue`, whatever it holds. Pausing a paused queue changes nothing."""
-    _check_name(queue)
+    check_name(queue)
     desk = Desk(actor, backend)
     reason = reason[:MAX_REASON_LENGTH]
 
@@ -39,7 +39,7 @@ def pause(
 
 def resume(queue: str, actor: Actor, *, backend: str = DEFAULT_TASK_BACKEND_ALIAS) -> Outcome:
     """Let workers claim from `queue` again, and hint at it."""
-    _check_name(queue)
+    check_name(queue)
     desk = Desk(actor, backend)
 
     def run(storage: Storage) -> bool:
@@ -61,8 +61,14 @@ def _outcome(done: str, is_changed: bool) -> Outcome:
     return Outcome(done, given_counts={done if is_changed else f"skipped: already {done}": 1})
 
 
-def _check_name(queue: str) -> None:
-    if not queue or len(queue) > MAX_QUEUE_NAME_LENGTH or "\x00" in queue:
+def check_name(queue: object) -> None:
+    """Raise InvalidArgument unless `queue` can be the name of a queue."""
+    if (
+        not isinstance(queue, str)
+        or not queue
+        or len(queue) > MAX_QUEUE_NAME_LENGTH
+        or "\x00" in queue
+    ):
         raise InvalidArgument(
             f"The name of a queue has 1 to {MAX_QUEUE_NAME_LENGTH} characters, not {queue!r}."
         )

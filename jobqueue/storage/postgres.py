@@ -27,7 +27,7 @@ from jobqueue.conf import (
 from jobqueue.exceptions import RowLocked
 from jobqueue.ids import lock_key, session_name
 from jobqueue.storage.connections import DIRECT_SETTING, transaction_on
-from jobqueue.storage.postgres_base import PostgresStatements
+from jobqueue.storage.postgres_waiting import PostgresWaiting
 from jobqueue.storage.protocol import ids_of
 from jobqueue.storage.records import (
     Claim,
@@ -59,7 +59,7 @@ _FINISH_AND_COMMIT = "EXECUTE jobqueue_finish (%s, %s, %s, %s, %s, %s); COMMIT"
 _FINISH_PARAMETERS = ("id", "fence", "worker", "result", "started_ago", "idle_timeout")
 
 
-class PostgresStorage(PostgresStatements):
+class PostgresStorage(PostgresWaiting):
     """Storage on PostgreSQL 15 and newer."""
 
     # --- enqueue ----------------------------------------
@@ -312,9 +312,6 @@ class PostgresStorage(PostgresStatements):
     def begin_operation(self, lock_wait_seconds: float) -> None:
         self._rows("set_read_committed")
         self._rows("limit_lock_wait", milliseconds=int(lock_wait_seconds * 1000))
-
-    def requeue_many(self, ids: Sequence[UUID], aging_seconds: float) -> list[UUID]:
-        return [r[0] for r in self._rows("requeue_jobs", ids=sorted(ids), aging=aging_seconds)]
 
     def cancel_waiting(self, ids: Sequence[UUID], reason: str) -> list[UUID]:
         return [r[0] for r in self._rows("cancel_waiting", ids=sorted(ids), reason=reason[:64])]

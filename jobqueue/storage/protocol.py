@@ -35,12 +35,13 @@ from jobqueue.storage.records import (
     Window,
     WorkerRow,
 )
+from jobqueue.storage.waiting import WaitingProtocol
 
 if TYPE_CHECKING:
     from jobqueue.conf import Options
 
 
-class Storage:
+class Storage(WaitingProtocol):
     """What the engine asks of a database. See the module docstring for the contract."""
 
     vendor: ClassVar[str]
@@ -259,8 +260,17 @@ class Storage:
     def begin_operation(self, lock_wait_seconds: float) -> None:
         """Prepare a transaction that has just begun: READ COMMITTED, no long wait for a lock."""
 
-    def requeue_many(self, ids: Sequence[UUID], aging_seconds: float) -> list[UUID]:
-        """Give dead or cancelled jobs a new budget and make them ready; return those it did."""
+    def requeue_many(
+        self,
+        ids: Sequence[UUID],
+        aging_seconds: float,
+        dues: Sequence[datetime] | None = None,
+        now: datetime | None = None,
+    ) -> list[UUID]:
+        """Give dead or cancelled jobs a new budget; return those it did.
+
+        They are ready at once, or scheduled for their times in `dues`.
+        """
         raise NotImplementedError
 
     def cancel_waiting(self, ids: Sequence[UUID], reason: str) -> list[UUID]:

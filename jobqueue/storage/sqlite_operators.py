@@ -16,12 +16,13 @@ from django.db import OperationalError
 from jobqueue.conf import AUDIT_PATIENCE_SECONDS, DEADLINE_SLACK_SECONDS
 from jobqueue.exceptions import RowLocked
 from jobqueue.storage.busy import immediate_on, is_busy, is_foreign, reads, writes
-from jobqueue.storage.sqlite_values import adapted, after, microseconds, time_of
+from jobqueue.storage.sqlite_values import adapted, after, time_of
+from jobqueue.storage.sqlite_waiting import SQLiteWaiting
 from jobqueue.storage.sqlite_workers import SQLiteWorkers
 from jobqueue.storage.statements import statement
 
 
-class SQLiteOperators(SQLiteWorkers):
+class SQLiteOperators(SQLiteWorkers, SQLiteWaiting):
     """The protocol's parts for operators, status and audit."""
 
     # --- operators ----------------------------------------
@@ -29,18 +30,6 @@ class SQLiteOperators(SQLiteWorkers):
     @reads
     def clock(self) -> datetime:
         return self._clock()
-
-    @writes
-    def requeue_many(self, ids: Sequence[UUID], aging_seconds: float) -> list[UUID]:
-        clock = self._clock()
-        rows = self._rows(
-            "requeue_jobs",
-            ids=list(ids),
-            now=clock,
-            now_rank=microseconds(clock),
-            aging=aging_seconds,
-        )
-        return [UUID(hex=row[0]) for row in rows]
 
     @writes
     def cancel_waiting(self, ids: Sequence[UUID], reason: str) -> list[UUID]:

@@ -112,15 +112,29 @@ def emitted() -> list[str]:
 
 
 VARIABLE = {
-    "f'job.{failure.state}'": ["retrying", "scheduled", "dead", "cancelled"],
-    "f'jobs.{outcome.done}'": ["requeued", "cancelled", "discarded"],
+    "f'job.{failure.state}'": [
+        f"job.{state}" for state in ("retrying", "scheduled", "dead", "cancelled")
+    ],
+    "change.event": [
+        f"jobs.{done}"
+        for done in (
+            "requeued",
+            "cancelled",
+            "discarded",
+            "rescheduled",
+            "made_due_now",
+            "reprioritized",
+            "moved",
+            "copied",
+        )
+    ],
 }
 """What the names that are put together can become."""
 
 
 def _names(source: str) -> list[str]:
     if source in VARIABLE:
-        return [f"{source[2:].partition('{')[0]}{end}" for end in VARIABLE[source]]
+        return VARIABLE[source]
     return [ast.literal_eval(source)]
 
 

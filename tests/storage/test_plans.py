@@ -107,6 +107,13 @@ def calls() -> Calls:
         "admit": ("jobqueue_job_blocked", lambda s: s.admit_known(TASKS, 1_000)),
         "requeue": (primary, lambda s: s.requeue_many(some, 60.0)),
         "cancel": (primary, lambda s: s.cancel_waiting(some, "")),
+        "reschedule": (
+            primary,
+            lambda s: s.reschedule_many(some, [datetime.now(UTC)] * len(some), 60.0),
+        ),
+        "run now": (primary, lambda s: s.run_now_many(some, 60.0)),
+        "reprioritize": (primary, lambda s: s.reprioritize_many(some, 5, 60.0)),
+        "move": (primary, lambda s: s.move_many(some, QUEUES[1])),
         "discard": (None, lambda s: s.discard_dead(some, "")),
         "force cancel": (primary, lambda s: s.force_cancel(job_id, 1, "")),
     }

@@ -1,0 +1,169 @@
+"""One change of many jobs: a compare-and-set that waits for no row lock, and what became of each.
+
+A `Change` says which states a verb leaves and what it does; `jobqueue.engine.verbs` makes them.
+`change_jobs` carries one out for ids that somebody named; `attempt` is one try, for whoever has
+other means than to wait (`jobqueue.engine.bulk`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import batched
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from jobqueue.compat import signal_is_heard, task_finished
+from jobqueue.engine.completion import announce_finished
+from jobqueue.engine.operations import (
+    LOCK_PAUSE_SECONDS,
+    LOCK_TRIES,
+    MAX_ROWS,
+    Desk,
+    Outcome,
+    parse_ids,
+)
+from jobqueue.events import emit
+from jobqueue.models import Job
+from jobqueue.states import State
+from jobqueue.storage import Storage
+
+Ids = Iterable[UUID | str]
+Apply = Callable[[Storage, Sequence[UUID]], Mapping[UUID, str]]
+
+LOCKED, NOT_FOUND = "locked", "not found"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What one verb does to jobs.
+
+    done: the word for a job that was changed, such as "requeued". sources: the states it leaves;
+    a row still in one of them after a try was locked. apply: changes those of the given ids that
+    it can, and returns them with what happened, usually `done`. follow: called with the changed
+    ids in the transaction. detail: what the Action row says beside counts and reason.
+    """
+
+    verb: str
+    done: str
+    sources: Collection[State]
+    apply: Apply
+    follow: Callable[[Desk, Sequence[UUID]], None] | None = None
+    reason: str = ""
+    detail: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def event(self) -> str:
+        """The name of the event that tells of it."""
+        return f"jobs.{self.done.replace(' ', '_')}"
+
+
+def change_jobs(desk: Desk, change: Change, ids: Ids) -> Outcome:
+    """Change the jobs in transactions of at most `MAX_ROWS`, each with its Action row."""
+    wanted = parse_ids(ids)
+    total = Outcome(change.done)
+
+    def run(storage: Storage, chosen: Sequence[UUID]) -> Outcome:
+        outcome = Outcome(change.done, _persist(storage, desk, change, chosen))
+        changed = [job_id for job_id, what in outcome.results.items() if what == change.done]
+        if changed:
+            record(desk, change, outcome, changed, single=len(wanted) == 1)
+            if change.follow is not None:
+                change.follow(desk, changed)
+        return outcome
+
+    for chosen in batched(wanted, MAX_ROWS):
+        total += desk.transact(partial(run, chosen=chosen))
+    return total
+
+
+def attempt(
+    storage: Storage, desk: Desk, change: Change, ids: Sequence[UUID]
+) -> tuple[dict[UUID, str], list[UUID]]:
+    """Try once; return what happened to each id, and those whose rows were locked."""
+    results = dict(change.apply(storage, ids))
+    left = [job_id for job_id in ids if job_id not in results]
+    if left:
+        states = dict(jobs(desk, left).values_list("id", "state"))
+        moved = {i: _why_not(states.get(i)) for i in left if states.get(i) not in change.sources}
+        results.update(moved)
+        left = [job_id for job_id in left if job_id not in moved]
+    return results, left
+
+
+def jobs(desk: Desk, ids: Sequence[UUID]) -> QuerySet[Job]:
+    """Return the rows of `ids`."""
+    return Job.objects.using(desk.database).filter(id__in=ids)
+
+
+def _persist(
+    storage: Storage, desk: Desk, change: Change, chosen: Sequence[UUID]
+) -> dict[UUID, str]:
+    """Return what happened to each id; rows that are locked are tried a few times."""
+    results: dict[UUID, str] = {}
+    left = list(chosen)
+    for tried in range(LOCK_TRIES):
+        if tried:
+            time.sleep(LOCK_PAUSE_SECONDS)
+        more, left = attempt(storage, desk, change, left)
+        results.update(more)
+        if not left:
+            break
+    results.update(dict.fromkeys(left, LOCKED))
+    return {job_id: results[job_id] for job_id in chosen}
+
+
+def _why_not(state: str | None) -> str:
+    return NOT_FOUND if state is None else f"skipped: {state}"
+
+
+def record(
+    desk: Desk, change: Change, outcome: Outcome, changed: Sequence[UUID], *, single: bool
+) -> None:
+    """Write the Action row of a change, and tell of it after the commit."""
+    detail: dict[str, object] = {"backend": desk.backend, "counts": outcome.counts}
+    detail |= change.detail
+    if change.reason:
+        detail["reason"] = change.reason
+    if not single:
+        detail["ids"] = [str(job_id) for job_id in changed]
+    desk.record(
+        change.verb,
+        len(changed),
+        target=str(changed[0]) if single else f"{len(changed)} jobs",
+        job_id=changed[0] if single else None,
+        detail=detail,
+    )
+    tell(desk, change, len(changed))
+
+
+def tell(desk: Desk, change: Change, count: int) -> None:
+    """Emit the event of a change after the commit."""
+    actor = desk.actor
+    desk.after_commit(
+        lambda: emit(change.event, count=count, actor=actor.name, surface=actor.surface)
+    )
+
+
+# --- what may follow, in the transaction ----------------------------------------------------------
+
+
+def send_hints(desk: Desk, changed: Sequence[UUID]) -> None:
+    """Hint at the queues of the changed jobs that are ready: a claim may have passed them over."""
+    ready = jobs(desk, changed).filter(state=State.READY)
+    desk.hint(set(ready.values_list("queue", flat=True)))
+
+
+def announce_ends(desk: Desk, changed: Sequence[UUID]) -> None:
+    """Send task_finished for jobs that have now ended, if anybody listens."""
+    ended = list(jobs(desk, changed).values_list("backend", "id"))
+
+    def send() -> None:
+        if signal_is_heard(task_finished):
+            for alias, job_id in ended:
+                announce_finished(alias, job_id)
+
+    desk.after_commit(send)

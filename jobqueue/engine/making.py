@@ -1,0 +1,230 @@
+"""Making jobs on somebody's behalf: one that is named, or again one that has ended.
+
+The job and its Action row are one transaction. Who may make which job is decided by the task:
+staff only those that say ``expose={"staff"}``, HTTP clients those with ``expose={"api"}``, a
+shell all. What a refused caller is told does not say whether the task exists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from django.db.models import QuerySet, TextField
+from django.db.models.functions import Cast
+
+from jobqueue.compat import DEFAULT_TASK_BACKEND_ALIAS, InvalidTask
+from jobqueue.conf import jobqueue_aliases
+from jobqueue.engine.changes import Change, Ids, change_jobs, jobs, send_hints
+from jobqueue.engine.enqueue import creator
+from jobqueue.engine.operations import MAX_ROWS, Actor, Desk, Outcome, parse_ids
+from jobqueue.engine.registry import registry
+from jobqueue.engine.verbs import ACTIONS
+from jobqueue.events import emit
+from jobqueue.exceptions import InvalidArgument, TaskNotExposed, TaskNotRegistered
+from jobqueue.ids import new_job_id
+from jobqueue.models import Job, JobTag
+from jobqueue.payload import decode_arguments
+from jobqueue.storage import Storage
+from jobqueue.storage.records import NewJob
+from jobqueue.tasks import JobTask
+
+EXPOSURE = {"admin": "staff", "page": "staff", "api": "api"}
+"""What a task must say to be offered on a surface. The shell is offered all."""
+UNREADABLE = "unreadable"
+"""What happened to a job whose stored arguments cannot be decoded."""
+
+
+# --- a job that is named --------------------------------------------------------------------------
+
+
+def exposed_task(name: str, surface: str) -> JobTask[..., Any]:
+    """Return the task called `name` if `surface` offers it.
+
+    Raise TaskNotRegistered in a shell, TaskNotExposed elsewhere.
+    """
+    wanted = EXPOSURE.get(surface)
+    try:
+        task = registry.get(name)
+    except TaskNotRegistered:
+        if wanted is None:
+            raise
+        task = None
+    if task is None or (wanted is not None and wanted not in task.expose):
+        raise TaskNotExposed(
+            f"No task {name!r} is offered here. A task is where its definition says "
+            f'expose={{"{wanted}"}}.'
+        )
+    return task
+
+
+def enqueue(
+    task: str,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    actor: Actor,
+    *,
+    queue: str | None = None,
+    priority: int | None = None,
+    run_after: datetime | timedelta | None = None,
+    tags: Collection[str] | None = None,
+    max_attempts: Any = None,
+    backend: str | None = None,
+) -> Any:
+    """Make a job of the task called `task` in the actor's name; return its result.
+
+    backend: the alias to enqueue through; None is the task's own. The rest as `JobTask.using`.
+    Raise InvalidArgument for what cannot be.
+    """
+    found = exposed_task(task, actor.surface)
+    desk = Desk(actor, _alias(found, backend))
+    with _refusals():
+        variant = found.using(
+            backend=desk.backend,
+            queue_name=queue,
+            priority=priority,
+            run_after=run_after,
+            tags=tags,
+            max_attempts=max_attempts,
+        )
+    return desk.transact(lambda storage: _enqueue(desk, variant, args, kwargs))
+
+
+def _enqueue(
+    desk: Desk, task: JobTask[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
+    token = creator.set(desk.actor.name)
+    try:
+        with _refusals():
+            result = task.enqueue(*args, **kwargs)
+    finally:
+        creator.reset(token)
+    desk.record("enqueue", 1, target=task.module_path, job_id=UUID(result.id))
+    desk.after_commit(partial(_tell, desk.actor, result.id, task.module_path))
+    return result
+
+
+def _tell(actor: Actor, job_id: str, task: str) -> None:
+    emit("job.enqueued", job=job_id, task=task, actor=actor.name, surface=actor.surface)
+
+
+def _alias(task: JobTask[..., Any], given: str | None) -> str:
+    alias = task.backend if given is None else given
+    known = jobqueue_aliases()
+    if alias not in known:
+        raise InvalidArgument(
+            f"TASKS has no alias {alias!r} that uses jobqueue's backend; it has "
+            f"{', '.join(known) or 'none'}."
+        )
+    return alias
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Turn what the framework and Python say of bad values into InvalidArgument."""
+    try:
+        yield
+    except InvalidArgument:
+        raise
+    except (InvalidTask, TypeError, ValueError) as error:
+        raise InvalidArgument(str(error)) from error
+
+
+# --- again ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Copied(Outcome):
+    """What became of each job, and the new job of each that was copied."""
+
+    copies: Mapping[UUID, UUID] = field(default_factory=dict)
+
+
+def run_again(ids: Ids, actor: Actor, *, backend: str = DEFAULT_TASK_BACKEND_ALIAS) -> Copied:
+    """Make a new job of each that has ended, with the same task, arguments, tags and options.
+
+    The new one says which it was copied from; the old one stays as it is.
+    """
+    wanted = parse_ids(ids)
+    if len(wanted) > MAX_ROWS:
+        raise InvalidArgument(f"At most {MAX_ROWS:,} jobs can be run again at once.")
+    desk = Desk(actor, backend)
+    copies: dict[UUID, UUID] = {}
+    detail: dict[str, object] = {}
+
+    def apply(storage: Storage, chosen: Sequence[UUID]) -> dict[UUID, str]:
+        ended = _ended(desk, chosen)
+        made, unreadable = _copies(desk, ended)
+        storage.insert_jobs(made)
+        copies.update({job.copied_from: job.id for job in made if job.copied_from})
+        detail["copies"] = [str(copies[job_id]) for job_id in sorted(copies)]
+        return dict.fromkeys(copies, "copied") | dict.fromkeys(unreadable, UNREADABLE)
+
+    def follow(desk: Desk, copied: Sequence[UUID]) -> None:
+        send_hints(desk, [copies[job_id] for job_id in copied])
+
+    change = Change(
+        verb="run_again",
+        done="copied",
+        sources=ACTIONS["run_again"],
+        apply=apply,
+        follow=follow,
+        detail=detail,
+    )
+    outcome = change_jobs(desk, change, wanted)
+    return Copied(outcome.done, outcome.results, copies=copies)
+
+
+def _ended(desk: Desk, ids: Sequence[UUID]) -> QuerySet[Job]:
+    found = jobs(desk, ids).filter(state__in=ACTIONS["run_again"]).order_by("id")
+    # The text itself: decoding and encoding again could change a number.
+    return found.annotate(arguments_text=Cast("arguments", TextField())).defer(
+        "arguments", "result", "error_message", "trace_context"
+    )
+
+
+def _copies(desk: Desk, ended: QuerySet[Job]) -> tuple[list[NewJob], list[UUID]]:
+    """Return the jobs to insert, and the ids of those whose arguments cannot be decoded."""
+    found = list(ended)
+    tags = _tags(desk, [job.id for job in found])
+    made: list[NewJob] = []
+    unreadable: list[UUID] = []
+    for job in found:
+        try:
+            decode_arguments(job.arguments_text)  # type: ignore[attr-defined]
+        except InvalidArgument:
+            unreadable.append(job.id)
+        else:
+            made.append(_copy(desk, job, tags.get(job.id, ())))
+    return made, unreadable
+
+
+def _tags(desk: Desk, ids: Sequence[UUID]) -> dict[UUID, tuple[str, ...]]:
+    rows = JobTag.objects.using(desk.database).filter(job_id__in=ids).order_by("id")
+    found: dict[UUID, tuple[str, ...]] = {}
+    for job_id, tag in rows.values_list("job_id", "tag"):
+        found[job_id] = (*found.get(job_id, ()), tag)
+    return found
+
+
+def _copy(desk: Desk, job: Any, tags: tuple[str, ...]) -> NewJob:
+    return NewJob(
+        id=new_job_id(),
+        backend=job.backend,
+        task=job.task,
+        queue=job.queue,
+        arguments=job.arguments_text,
+        timeout=job.timeout,
+        aging_seconds=desk.options.aging_seconds,
+        priority=job.priority,
+        max_attempts=job.max_attempts,
+        on_crash=job.on_crash,
+        copied_from=job.id,
+        created_by=desk.actor.name,
+        tags=tags,
+    )

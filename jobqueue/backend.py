@@ -27,9 +27,10 @@ from jobqueue.conf import Options, options_for
 from jobqueue.engine.definitions import check_queue_name, check_run_after
 from jobqueue.engine.enqueue import Pair, insert
 from jobqueue.engine.loading import MissingTask, load_result, load_state, new_result
+from jobqueue.engine.loading_reports import load_log, load_progress
 from jobqueue.engine.registry import as_job_task
 from jobqueue.exceptions import TaskNotRegistered
-from jobqueue.results import JobResult
+from jobqueue.results import JobLogLine, JobProgress, JobResult
 from jobqueue.states import State
 from jobqueue.tasks import JobTask
 
@@ -112,6 +113,14 @@ class JobQueueBackend(_TakesDelays):
     def job_state(self, result_id: str) -> State:
         """Return the state of a job, by one query. Raise TaskResultDoesNotExist."""
         return load_state(result_id, self.alias)
+
+    def job_progress(self, result_id: str) -> JobProgress | None:
+        """Return the progress of a job, by one query; None if it has reported none."""
+        return load_progress(result_id, self.alias)
+
+    def job_log(self, result_id: str) -> list[JobLogLine]:
+        """Return the log lines of a job, of all its attempts, oldest first; one query."""
+        return load_log(result_id, self.alias)
 
     def check(self, **kwargs: Any) -> list[Any]:
         """Return the system checks' messages about this alias."""

@@ -28,6 +28,8 @@ MAX_TASK_NAME_LENGTH = 255
 MAX_QUEUE_NAME_LENGTH = 128
 MAX_MESSAGE_BYTES = 4 * 1024
 """Bytes of an exception's own text that are kept; lists show it on one line."""
+MAX_LOG_LINE_BYTES = 4 * 1024
+"""Bytes of one log line that are kept: its head and its tail."""
 CLAIM_WINDOW = 1_000
 """Ready rows of a queue that one claim looks at: bounds its cost when many cannot be taken."""
 ENQUEUE_CHUNK = 1_000
@@ -215,6 +217,11 @@ class Options:
     )
     max_traceback_bytes: int = _option(
         32 * 1024, _whole(256, 1024 * 1024), "Bytes of a stored traceback: its head and its tail."
+    )
+    log_lines: int = _option(
+        200,
+        _whole(0, 1_000),
+        "Log lines kept of one attempt: the first half of them and the last; 0 keeps none.",
     )
     retention: dict[str, float | None] = _option(
         lambda: dict(DEFAULT_RETENTION),

@@ -8,6 +8,8 @@
 the coarse form: SCHEDULED, READY, BLOCKED and RETRYING are READY; DEAD and CANCELLED are FAILED.
 `reason` says why a job is blocked, dead or cancelled.
 
+`progress` and `log_lines` are what the job says of itself while it runs; each asks the database.
+
 `worker_ids` has one entry for each attempt that was charged or succeeded, and one for the attempt
 now running; `errors` one for each attempt that failed, timed out or lost its worker.
 """
@@ -15,9 +17,11 @@ now running; `errors` one for each attempt that failed, timed out or lost its wo
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self
 
 from asgiref.sync import sync_to_async
@@ -57,11 +61,67 @@ else:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JobProgress:
+    """How far the newest attempt that said anything has come. total None: not known."""
+
+    done: float
+    total: float | None
+    message: str
+    reported_at: datetime
+    fence: int
+
+    @property
+    def fraction(self) -> float | None:
+        """0 … 1; None where the total is not known."""
+        return min(self.done / self.total, 1.0) if self.total else None
+
+    def __str__(self) -> str:
+        """Return for example "120 of 500 (24 %), reading orders"."""
+        text = _amount(self.done) if self.total is None else self._share()
+        return f"{text}, {self.message}" if self.message else text
+
+    def _share(self) -> str:
+        assert self.total is not None
+        percent = "" if self.fraction is None else f" ({self.fraction:.0%})".replace("%", " %")
+        return f"{_amount(self.done)} of {_amount(self.total)}{percent}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobLogLine:
+    """A line that a job logged: `number` within the run that `fence` names."""
+
+    fence: int
+    number: int
+    logged_at: datetime
+    level: int
+    logger: str
+    message: str
+
+    @property
+    def level_name(self) -> str:
+        return logging.getLevelName(self.level)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JobResult[**P, R](_FrameworkResult[P, R]):  # type: ignore[misc] # frozen, unlike in its stub
     """A job as it was when it was read; `refresh()` reads it again."""
 
     job_state: State
     reason: str = ""
+
+    @property
+    def progress(self) -> JobProgress | None:
+        """How far the job has come, read now: a row of its own; None if it never said."""
+        backend: Any = self.task.get_backend()
+        found: JobProgress | None = backend.job_progress(self.id)
+        return found
+
+    @property
+    def log_lines(self) -> list[JobLogLine]:
+        """What the job has logged, over all its attempts, read now."""
+        backend: Any = self.task.get_backend()
+        found: list[JobLogLine] = backend.job_log(self.id)
+        return found
 
     def refresh(self) -> None:
         """Read the job again. Raise TaskResultDoesNotExist if it has been pruned."""
@@ -124,6 +184,10 @@ def _pauses(timeout: float | None, job_id: str) -> Iterator[float]:
             raise TimeoutError(f"Job {job_id} has not ended within {timeout:g} s.")
         yield min(pause, left)
         pause = min(pause * 1.5, LAST_POLL_SECONDS)
+
+
+def _amount(value: float) -> str:
+    return f"{value:,.0f}" if value.is_integer() else f"{value:,.2f}"
 
 
 def build(**values: Any) -> JobResult[..., Any]:

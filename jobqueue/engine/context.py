@@ -21,6 +21,9 @@ from jobqueue.exceptions import StepError
 from jobqueue.payload import encode_value
 
 logger = logging.getLogger("jobqueue.job")
+if logger.level == logging.NOTSET:
+    # What a task says through its context is kept, however quiet the console is to be.
+    logger.setLevel(logging.INFO)
 
 
 class JobContext(TaskContext):  # type: ignore[type-arg] # generic for type checkers only
@@ -76,8 +79,19 @@ class JobContext(TaskContext):  # type: ignore[type-arg] # generic for type chec
 
     @property
     def log(self) -> logging.LoggerAdapter[logging.Logger]:
-        """A logger whose records carry the job's id."""
+        """A logger whose records carry the job's id; they are also the run's log lines."""
         return logging.LoggerAdapter(logger, {"job_id": str(self._run.claim.id)})
+
+    def progress(self, done: float, total: float | None = None, message: str = "") -> None:
+        """Say how far this run has come, for whoever looks at the job.
+
+        done, total: numbers from 0, in any unit; total None: not known. message: up to 255 bytes.
+        Costs next to nothing, so call it in the innermost loop: the last value is written, some
+        times a second, on a connection of its own. Raise InvalidArgument for what is no number.
+        """
+        reports = self._run.environment.reports
+        if reports is not None:
+            reports.progress(self._run, done, total, message)
 
     def step(
         self,

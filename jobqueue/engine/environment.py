@@ -13,6 +13,7 @@ from uuid import UUID
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from jobqueue.conf import Options
+from jobqueue.engine.reports import Reports
 from jobqueue.exceptions import StepError
 from jobqueue.storage import Storage, storage_for
 from jobqueue.storage.connections import discard, open_connection
@@ -27,8 +28,8 @@ class Environment:
 
     identity: of the process; a claim carries its own copy, which the guard uses. direct: sessions
     reach the server itself. is_alive: False once the process lost its lease, so that nothing
-    waits on. own_connection: None opens real side connections; tests inside a TestCase give
-    Django's connection instead.
+    waits on. test_connection: None opens real side connections; tests inside a TestCase give
+    Django's connection instead. reports: where jobs leave progress and log lines; None: nowhere.
     """
 
     identity: UUID
@@ -36,6 +37,7 @@ class Environment:
     direct: bool = False
     is_alive: Callable[[], bool] = lambda: True
     test_connection: BaseDatabaseWrapper | None = None
+    reports: Reports | None = None
     pid: int = field(default_factory=os.getpid)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 

@@ -42,7 +42,7 @@ from jobqueue.engine.proof import (
     backend_pid,
     is_connection_lost,
 )
-from jobqueue.engine.run_state import RunState
+from jobqueue.engine.run_state import RunState, current_run
 from jobqueue.events import emit
 from jobqueue.exceptions import (
     InvalidArgument,
@@ -76,13 +76,16 @@ class Run:
 
     def call(self) -> Any:
         """Run the function inside the middleware, in a fresh ``contextvars.Context``."""
+        own = contextvars.Context()
+        own.run(current_run.set, self.state)
         try:
-            return contextvars.Context().run(self.middleware.run, self.context, self._function)
+            return own.run(self.middleware.run, self.context, self._function)
         finally:
             self.environment.leave_if_forked()
 
     async def call_async(self) -> Any:
-        """Await the coroutine function inside the middleware."""
+        """Await the coroutine function inside the middleware, in the task's own context."""
+        current_run.set(self.state)
         try:
             return await self.middleware.run_async(self.context, self._coroutine)
         finally:

@@ -83,7 +83,7 @@ def load_result(result_id: Any, alias: str) -> JobResult[..., Any]:
     is not known here has a `MissingTask`, one with undecodable arguments has none.
     """
     database = options_for(alias).database
-    job = _job_row(_parsed_id(result_id), database)
+    job = _job_row(parsed_id(result_id), database)
     attempts = _attempt_rows(job["id"], database) if job["attempts"] else []
     state = State(job["state"])
     started_at, last_attempted_at = _starts(job, attempts)
@@ -111,13 +111,14 @@ def load_state(result_id: Any, alias: str) -> State:
     """Return the state of one job. Raise TaskResultDoesNotExist if there is no such job."""
     from jobqueue.models import Job
 
-    found = Job.objects.using(options_for(alias).database).filter(pk=_parsed_id(result_id))
+    found = Job.objects.using(options_for(alias).database).filter(pk=parsed_id(result_id))
     for state in found.values_list("state", flat=True):
         return State(state)
     raise TaskResultDoesNotExist(result_id)
 
 
-def _parsed_id(result_id: Any) -> UUID:
+def parsed_id(result_id: Any) -> UUID:
+    """Return an id as a UUID; raise TaskResultDoesNotExist if it can be no job's."""
     try:
         return result_id if isinstance(result_id, UUID) else UUID(result_id)
     except (ValueError, TypeError, AttributeError):

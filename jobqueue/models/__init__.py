@@ -7,9 +7,21 @@ job's row for every attempt written.
 from jobqueue.models.action import Action
 from jobqueue.models.attempt import Attempt
 from jobqueue.models.job import Job
+from jobqueue.models.log_line import LogLine
+from jobqueue.models.progress import Progress
 from jobqueue.models.queue import Queue
 from jobqueue.models.step import Step
 from jobqueue.models.tag import JobTag
 from jobqueue.models.worker import Worker
 
-__all__ = ["Action", "Attempt", "Job", "JobTag", "Queue", "Step", "Worker"]
+__all__ = [
+    "Action",
+    "Attempt",
+    "Job",
+    "JobTag",
+    "LogLine",
+    "Progress",
+    "Queue",
+    "Step",
+    "Worker",
+]

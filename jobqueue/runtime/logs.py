@@ -48,6 +48,7 @@ def configure(log_format: str, level: str) -> None:
     if log_format == "auto":
         log_format = "text" if sys.stderr.isatty() else "json"
     handler = logging.StreamHandler()
+    handler.setLevel(level.upper())  # records of loggers below, which may have a level of their own
     if log_format == "json":
         handler.setFormatter(JSONFormatter())
     else:

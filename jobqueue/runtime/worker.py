@@ -20,6 +20,7 @@ from django.db import Error
 
 from jobqueue import __version__, hints, signals
 from jobqueue.conf import ASYNC_SLOTS, RELEASE_UNSTARTED_SECONDS, options_for
+from jobqueue.engine import log_capture
 from jobqueue.engine.completion import Fenced, flush
 from jobqueue.engine.environment import Environment
 from jobqueue.engine.execution import Run, prepare
@@ -34,6 +35,7 @@ from jobqueue.runtime.ledger import Counters, Ledger
 from jobqueue.runtime.logs import configure
 from jobqueue.runtime.lookout import Lookout
 from jobqueue.runtime.orders import ignore_signals, obey
+from jobqueue.runtime.reporter import Reporter
 from jobqueue.runtime.slots import AsyncSlots, Finished, Outbox, ThreadSlots
 from jobqueue.runtime.spec import ChildSpec
 from jobqueue.states import State
@@ -67,6 +69,7 @@ class Worker:
         )
         fork.install()
         autodiscover(self.options)
+        log_capture.install()
         self.middleware = Middleware(self.options.middleware)
         self._tasks = {name: registry.get(name) for name in registry.names()}
         self._for_threads = self._lookout(is_async=False)
@@ -82,6 +85,7 @@ class Worker:
         self._held: dict[UUID, tuple[int, Run | None]] = {}
         self._connection = self.environment.open_connection()
         self._heartbeat = Heartbeat(self.environment, self, self._on_lease_lost)
+        self._reporter = Reporter(self.environment)
         self._is_hinted = False
         self._stop = threading.Event()
         self._is_spent = False
@@ -97,6 +101,7 @@ class Worker:
         self._until_possible(self._heartbeat.hold_life_lock)
         self._until_possible(self._register)
         self._heartbeat.start()
+        self._reporter.start()
         self._threads.start()
         if self._for_loop.tasks:
             self._coroutines.start()
@@ -146,6 +151,7 @@ class Worker:
         self._threads.stop(1.0)
         if self._for_loop.tasks:
             self._coroutines.stop(1.0)
+        self._reporter.stop()
         signals.process_stopping.send_robust(sender=Worker, worker=self.spec.identity_id)
         self._heartbeat.close()
         with suppress(Error):

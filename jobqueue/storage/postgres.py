@@ -27,6 +27,7 @@ from jobqueue.conf import (
 from jobqueue.exceptions import RowLocked
 from jobqueue.ids import lock_key, session_name
 from jobqueue.storage.connections import DIRECT_SETTING, transaction_on
+from jobqueue.storage.postgres_reports import PostgresReports
 from jobqueue.storage.postgres_waiting import PostgresWaiting
 from jobqueue.storage.protocol import ids_of
 from jobqueue.storage.records import (
@@ -59,7 +60,10 @@ _FINISH_AND_COMMIT = "EXECUTE jobqueue_finish (%s, %s, %s, %s, %s, %s); COMMIT"
 _FINISH_PARAMETERS = ("id", "fence", "worker", "result", "started_ago", "idle_timeout")
 
 
-class PostgresStorage(PostgresWaiting):
+class PostgresStorage(
+    PostgresReports,
+    PostgresWaiting,
+):
     """Storage on PostgreSQL 15 and newer."""
 
     # --- enqueue ----------------------------------------

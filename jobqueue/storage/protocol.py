@@ -35,13 +35,17 @@ from jobqueue.storage.records import (
     Window,
     WorkerRow,
 )
+from jobqueue.storage.reports import ReportStorage
 from jobqueue.storage.waiting import WaitingProtocol
 
 if TYPE_CHECKING:
     from jobqueue.conf import Options
 
 
-class Storage(WaitingProtocol):
+class Storage(
+    ReportStorage,
+    WaitingProtocol,
+):
     """What the engine asks of a database. See the module docstring for the contract."""
 
     vendor: ClassVar[str]

@@ -141,6 +141,29 @@ class Held(NamedTuple):
     alone: bool
 
 
+class NewProgress(NamedTuple):
+    """How far a run has come. ago: seconds since it said so."""
+
+    job_id: UUID
+    fence: int
+    done: float
+    total: float | None
+    message: str
+    ago: float
+
+
+class NewLine(NamedTuple):
+    """What a run has logged. ago: seconds since then."""
+
+    job_id: UUID
+    fence: int
+    number: int
+    level: int
+    logger: str
+    message: str
+    ago: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewWorker:
     """A process to register."""

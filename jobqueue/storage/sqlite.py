@@ -44,12 +44,15 @@ from jobqueue.storage.rows import (
     urgency,
 )
 from jobqueue.storage.sqlite_operators import SQLiteOperators
+from jobqueue.storage.sqlite_reports import SQLiteReports
 from jobqueue.storage.sqlite_values import after, microseconds, time_of
 
+_HISTORY = ("attempts", "steps", "tags", "progress", "lines")
+"""What is pruned with a job."""
 _NO_ERROR = {"error_class": None, "error_message": None, "error_fingerprint": None}
 
 
-class SQLiteStorage(SQLiteOperators):
+class SQLiteStorage(SQLiteReports, SQLiteOperators):
     """Storage on SQLite 3.35 and newer."""
 
     # --- enqueue ----------------------------------------
@@ -305,8 +308,8 @@ class SQLiteStorage(SQLiteOperators):
     @writes
     def _prune(self, ids: list[str], state: str) -> int:
         pruned = [row[0] for row in self._rows("prune_jobs", ids=ids, state=state)]
-        for name in ("prune_attempts", "prune_steps", "prune_tags"):
-            self._rows(name, ids=pruned)
+        for name in _HISTORY:
+            self._rows(f"prune_{name}", ids=pruned)
         return len(pruned)
 
 

@@ -33,9 +33,11 @@ from jobqueue.conf import Options, jobqueue_aliases
 from jobqueue.engine.enqueue import Pair, new_jobs, warn_of_foreign_transaction
 from jobqueue.engine.environment import Environment
 from jobqueue.engine.loading import new_result
+from jobqueue.engine.log_capture import capturing
 from jobqueue.engine.middleware import Middleware
 from jobqueue.engine.outcomes import Failure, decide_failure
-from jobqueue.engine.run_state import RunState
+from jobqueue.engine.reports import Reports
+from jobqueue.engine.run_state import RunState, current_run
 from jobqueue.exceptions import InvalidArgument, ResultNotSerializable, UnsupportedType
 from jobqueue.ids import new_identity
 from jobqueue.payload import decode_arguments, encode_value
@@ -44,6 +46,7 @@ from jobqueue.states import FINISHED, Outcome, State
 from jobqueue.storage.records import Claim, Inserted, NewJob
 from jobqueue.tasks import JobTask
 from jobqueue.testing.context import EagerContext
+from jobqueue.testing.results import EagerResult
 
 _IDENTITY = new_identity()
 
@@ -85,7 +88,7 @@ class EagerBackend(JobQueueBackend):
         """Return the results of the jobs of these calls, which have run."""
         jobs = new_jobs(task, calls, self.alias, self.job_options)
         warn_of_foreign_transaction(connections[self.job_options.database])
-        results = [new_result(task, job, _as_inserted(job)) for job in jobs]
+        results = [EagerResult.of(new_result(task, job, _as_inserted(job))) for job in jobs]
         for job, result in zip(jobs, results, strict=True):
             self.results.append(result)
             compat.task_enqueued.send_robust(sender=type(self), task_result=result)
@@ -94,7 +97,7 @@ class EagerBackend(JobQueueBackend):
                 self._send_finished(result)
             elif result.job_state is State.READY:
                 self._run(task, job, result)
-        return results
+        return [*results]
 
     def announce(self, results: list[JobResult[..., Any]]) -> None:
         """Do nothing: each job was announced before it ran."""
@@ -110,13 +113,15 @@ class EagerBackend(JobQueueBackend):
         """Return the state of a job of this process."""
         return self.get_result(result_id).job_state
 
-    def _run(self, task: JobTask[..., Any], job: NewJob, result: JobResult[..., Any]) -> None:
+    def _run(self, task: JobTask[..., Any], job: NewJob, result: EagerResult) -> None:
         started = timezone.now()
         _set(result, State.RUNNING, started_at=started, last_attempted_at=started)
         result.worker_ids.append(str(_IDENTITY))
         compat.task_started.send_robust(sender=type(self), task_result=result)
+        reports = Reports(self.job_options.log_lines)
         try:
-            value = _executed(task, job, result, self.job_options)
+            with capturing():
+                value = _executed(task, job, result, self.job_options, reports)
         except KeyboardInterrupt:
             raise
         except BaseException as error:
@@ -128,6 +133,8 @@ class EagerBackend(JobQueueBackend):
         else:
             _set(result, State.SUCCEEDED, finished_at=timezone.now(), _return_value=value)
             self._send_finished(result)
+        finally:
+            result.keep(reports.take(), timezone.now())
 
     def _send_finished(self, result: JobResult[..., Any]) -> None:
         if result.is_finished:
@@ -135,17 +142,25 @@ class EagerBackend(JobQueueBackend):
 
 
 def _executed(
-    task: JobTask[..., Any], job: NewJob, result: JobResult[..., Any], options: Options
+    task: JobTask[..., Any],
+    job: NewJob,
+    result: JobResult[..., Any],
+    options: Options,
+    reports: Reports,
 ) -> Any:
     """Run the job; return its result as its readers will see it."""
-    environment = Environment(_IDENTITY, options, test_connection=connections[options.database])
+    environment = Environment(
+        _IDENTITY, options, test_connection=connections[options.database], reports=reports
+    )
     run = RunState(_as_claim(job), environment, in_atomic_task=task.atomic)
     context = EagerContext(run, result)
     function = _bound(task, run.claim, context)
     middleware = Middleware(options.middleware)
+    own = contextvars.Context()
+    own.run(current_run.set, run)
     try:
         with _transaction(task, options):
-            value = contextvars.Context().run(middleware.run, context, function)
+            value = own.run(middleware.run, context, function)
             text = run.commit_result if run.committed else _encoded(value, options)
     except Exception:
         if not run.committed:

@@ -40,9 +40,11 @@ from jobqueue.engine.environment import Environment
 from jobqueue.engine.execution import prepare, run_async, run_sync
 from jobqueue.engine.hygiene import is_broken
 from jobqueue.engine.loading import load_result
+from jobqueue.engine.log_capture import capturing
 from jobqueue.engine.middleware import Middleware
 from jobqueue.engine.outcomes import Ended, Failure
 from jobqueue.engine.registry import autodiscover, registry
+from jobqueue.engine.reports import Reports
 from jobqueue.engine.sweeps import expire_due
 from jobqueue.exceptions import JobQueueError, TransactionLeftOpen
 from jobqueue.ids import new_identity
@@ -149,10 +151,17 @@ class _Runner:
         with _savepoint_for(self._environment.test_connection):
             ended = self._execute(claim)
         flush(self._storage, [ended], self._environment)
+        self._write_reports()
         failure = ended.failure
         return (
             failure if failure and failure.outcome in (Outcome.FAILED, Outcome.TIMED_OUT) else None
         )
+
+    def _write_reports(self) -> None:
+        reports = self._environment.reports
+        if reports is not None and not is_broken(self._storage.connection):
+            while batch := reports.take():
+                batch.write(self._storage)
 
     def raise_error(self, failure: Failure) -> None:
         """Raise what the task raised; else (a result JSON cannot hold, …) what was recorded."""
@@ -221,8 +230,15 @@ def _worker(alias: str, storage: Storage, options: Options) -> Iterator[_Runner]
             slots=1,
         )
     )
+    environment = Environment(
+        identity,
+        options,
+        test_connection=storage.connection,
+        reports=Reports(options.log_lines),
+    )
     try:
-        yield _Runner(Environment(identity, options, test_connection=storage.connection), storage)
+        with capturing():
+            yield _Runner(environment, storage)
     finally:
         if not is_broken(storage.connection):
             Worker.objects.using(options.database).filter(pk=identity).delete()

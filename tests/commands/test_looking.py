@@ -9,6 +9,7 @@ from django.utils import timezone
 from jobqueue import control
 from jobqueue.models import Attempt, Job, Step
 from jobqueue.payload import ErrorText
+from jobqueue.storage.records import NewLine, NewProgress
 from tests.storage.making import buried, claimed, ending, insert, register
 
 SECRET = '{"args":["token-4711"],"kwargs":{}}'
@@ -122,6 +123,24 @@ def test_show_tells_the_whole_story(eventful, jobs):
 def test_show_lists_tags(storage, jobs):
     (job_id,) = insert(storage, tags=("order:42", "vip"))
     assert "order:42, vip" in jobs("show", job_id).out
+
+
+def test_show_tells_what_the_job_says_of_itself(storage, jobs):
+    held = claimed(storage)
+    assert "progress" not in jobs("show", held.id).out
+    storage.write_progress([NewProgress(held.id, held.fence, 120.0, 500.0, "reading", 0.0)])
+    storage.write_lines(
+        [NewLine(held.id, held.fence, n, 20, "shop", f"line {n}\nmore", 0.0) for n in range(1, 31)],
+        100,
+    )
+    out = jobs("show", held.id).out
+    assert "120 of 500 (24 %), reading" in out
+    assert "the last 20 lines" in out
+    assert "fence 1  INFO shop: line 30" in out
+    assert "line 10\n" not in out
+    storage.end_many([ending(held, "dead", outcome="failed", charged=True)])
+    whole = jobs("show", held.id, "--log").out
+    assert whole.count("attempt 1  INFO shop: line ") == whole.count("      more") == 30
 
 
 def test_payload_is_shown_only_when_asked_for(storage, jobs):

@@ -2,6 +2,7 @@
 
 import ast
 import io
+import json
 import shlex
 import sys
 import types
@@ -216,6 +217,20 @@ def test_long_jobs(load: Load) -> None:
         tasks.yearly_report.enqueue(2026)
     assert jobs[0].return_value == {"lines": 12}
     assert shop.Report.objects.count() == 1
+
+
+def test_progress(load: Load) -> None:
+    modules = load("docs/howto/progress.md")
+    with eager() as jobs:
+        modules["shop/tasks.py"].export_orders.enqueue()
+        state = modules["shop/views.py"].export_state(RequestFactory().get("/"), jobs[0].id)
+    assert json.loads(state.content) == {
+        "state": "succeeded",
+        "progress": "",
+        "fraction": None,
+        "log": ["0 orders exported"],
+    }
+    assert run_cases(modules["shop/tests.py"]) == 1
 
 
 def test_async_tasks(load: Load) -> None:

@@ -1,6 +1,7 @@
 """Tasks of tests/process: each leaves a note when it starts, and effects that can be counted."""
 
 import asyncio
+import logging
 import os
 import signal
 import subprocess
@@ -207,3 +208,14 @@ def kill_once(context):
     note(context)
     leave_effect(context)
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+@task(takes_context=True)
+def nothing_but_report(context, gate):
+    """Say how far the job has come, and wait."""
+    note(context)
+    context.progress(1, 4, "waiting")
+    logging.getLogger("shop").warning("waiting at %s", gate)
+    folder().wait_at(gate)
+    context.progress(4, 4, "done")
+    context.log.info("done")

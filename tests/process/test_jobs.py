@@ -11,6 +11,7 @@ from tests.process.harness import Program, Site, backends, outcomes, terminate
 from tests.process.tasks import (
     nothing_but_ask_signals,
     nothing_but_end_a_copy,
+    nothing_but_report,
     wait_in_coroutine,
     write,
     write_and_wait,
@@ -65,6 +66,20 @@ def test_copy_that_a_job_forks_can_be_terminated(site):
     job = nothing_but_end_a_copy.enqueue()
     site.wait_until_done()
     assert Job.objects.get(pk=job.id).result == -signal.SIGTERM
+
+
+def test_progress_and_log_lines_of_an_atomic_job_are_seen_while_it_runs(site):
+    """On SQLite at its end: there it holds the only write lock."""
+    job = nothing_but_report.enqueue("gate")
+    site.wait_for_note("start")
+    if connection.vendor != "sqlite":
+        wait_until(lambda: job.progress and job.log_lines, "what the job says")
+        assert str(job.progress) == "1 of 4 (25 %), waiting"
+        assert [line.message for line in job.log_lines] == ["waiting at gate"]
+    site.folder.open_gate("gate")
+    site.wait_until_done()
+    wait_until(lambda: len(job.log_lines) == 2, "the rest")
+    assert str(job.progress) == "4 of 4 (100 %), done"
 
 
 @has_sessions

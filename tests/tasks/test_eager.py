@@ -1,6 +1,7 @@
 """Eager mode: the same values as in production, inside any test, with nothing left behind."""
 
 import contextvars
+import logging
 import math
 from datetime import timedelta
 
@@ -19,6 +20,7 @@ from tests.tasks.samples import add, echo, fail, fetch, names, report, send
 
 pytestmark = pytest.mark.django_db
 
+logger = logging.getLogger("shop.import")
 request_user = contextvars.ContextVar("request_user", default="nobody")
 seen = []
 
@@ -40,6 +42,21 @@ def chain(n):
 @task
 def who():
     return request_user.get()
+
+
+@task(takes_context=True)
+def tell(context, total, fails=False):
+    for done in range(1, total + 1):
+        context.progress(done, total, "counting")
+        logger.warning("at %d", done)
+    if fails:
+        raise ValueError("at the end")
+
+
+@task(takes_context=True)
+async def tell_async(context):
+    context.progress(0.5)
+    context.log.warning("half of something")
 
 
 @task
@@ -339,3 +356,34 @@ def test_the_backend_can_be_named_in_the_settings():
     finally:
         EagerBackend.results[:] = before
     assert issubclass(JobQueueError, Exception)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_progress_and_log_lines_of_an_eager_job_are_remembered(fails):
+    with eager() as jobs:
+        tell.enqueue(3, fails)
+        echo.enqueue("says nothing")
+    told, silent = jobs
+    assert str(told.progress) == "3 of 3 (100 %), counting"
+    assert told.progress.fraction == 1.0
+    assert [(line.number, line.message) for line in told.log_lines] == [
+        (1, "at 1"),
+        (2, "at 2"),
+        (3, "at 3"),
+    ]
+    assert told.log_lines[0].level_name == "WARNING"
+    assert (silent.progress, silent.log_lines) == (None, [])
+
+
+def test_an_async_eager_job_reports_too():
+    with eager() as jobs:
+        tell_async.enqueue()
+    assert str(jobs[0].progress) == "0.50"
+    assert [line.message for line in jobs[0].log_lines] == ["half of something"]
+
+
+def test_records_outside_of_eager_jobs_are_made_as_before():
+    before = logging.getLogRecordFactory()
+    with eager():
+        tell.enqueue(1)
+    assert logging.getLogRecordFactory() is before

@@ -105,6 +105,15 @@ def hooking(order):
     transaction.on_commit(lambda: hooked.append(order))
 
 
+@task(takes_context=True, max_attempts=2, retry={"base": 0, "jitter": 0})
+def reporting(context, order):
+    """Say something in each of two attempts."""
+    context.progress(context.attempt, 2, "trying")
+    context.log.warning("attempt %d", context.attempt)
+    if context.attempt == 1:
+        raise ValueError("once more")
+
+
 @task
 def unstorable():
     return object()

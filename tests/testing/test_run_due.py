@@ -33,6 +33,18 @@ class RunDueTests(TestCase):
     def setUp(self):
         tasks.hooked.clear()
 
+    # --- what jobs say of themselves ----------------------------------------
+
+    def test_progress_and_log_lines_are_rows_as_in_production(self):
+        result = tasks.reporting.enqueue("1")
+        run_due()
+        run_due(advance=timedelta(seconds=1))
+        assert str(result.progress) == "2 of 2 (100 %), trying"
+        assert [(line.fence, line.message) for line in result.log_lines] == [
+            (1, "attempt 1"),
+            (2, "attempt 2"),
+        ]
+
     # --- what runs ----------------------------------------
 
     def test_due_jobs_run_with_what_they_enqueue(self):

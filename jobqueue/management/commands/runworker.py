@@ -25,8 +25,9 @@ from jobqueue.runtime.supervisor import Supervisor, WorkerPlan
 from jobqueue.storage.connections import is_direct
 from jobqueue.tasks import autodiscover
 
-SESSIONS_PER_PROCESS = 4
-"""Beside one a thread: the fetch loop's, the beat's, the listener's and the side connection's."""
+SESSIONS_PER_PROCESS = 5
+"""Beside one a thread: the fetch loop's, the beat's, the listener's and, opened when a job needs
+them, the side connection's and the one for progress and log lines."""
 SESSIONS_PER_SUPERVISOR = 5
 
 

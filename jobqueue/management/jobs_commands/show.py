@@ -13,6 +13,7 @@ from jobqueue.engine.operations import parse_ids
 from jobqueue.management.jobs_commands.base import Shell, Subcommand
 from jobqueue.management.jobs_commands.formats import age, budget, clock_time
 from jobqueue.management.jobs_commands.list_jobs import last_error, state_color
+from jobqueue.management.jobs_commands.show_reports import LINES_SHOWN, log_section, progress_text
 from jobqueue.management.jobs_commands.table import printable, render
 from jobqueue.models import Action, Attempt, Job, JobTag, Step, Worker
 
@@ -25,8 +26,9 @@ class Show(Subcommand):
 
     name = "show"
     help = (
-        "Tell all about one job: its attempts, last error, steps, tags and what operators did. "
-        "Arguments and results may be secret and are shown with --payload only."
+        "Tell all about one job: its attempts, progress, last error, steps, tags, what it logged "
+        "and what operators did. Arguments and results may be secret and are shown with --payload "
+        "only."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -34,22 +36,28 @@ class Show(Subcommand):
         parser.add_argument(
             "--payload", action="store_true", help="also show arguments, result and steps' results"
         )
+        parser.add_argument(
+            "--log",
+            action="store_true",
+            help=f"show all log lines, not only the last {LINES_SHOWN}",
+        )
 
     def run(self, shell: Shell, options: Mapping[str, Any]) -> None:
         (job_id,) = parse_ids([options["id"]])
         job = Job.objects.using(shell.database).filter(id=job_id).first()
         if job is None:
             raise CommandError(f"There is no job {job_id} in database {shell.database!r}.")
-        for line in _page(shell, job, options["payload"]):
+        for line in _page(shell, job, options["payload"], options["log"]):
             shell.write(line)
 
 
-def _page(shell: Shell, job: Job, with_payload: bool) -> Iterator[str]:
+def _page(shell: Shell, job: Job, with_payload: bool, whole_log: bool) -> Iterator[str]:
     yield shell.style.MIGRATE_HEADING(printable(f"{job.task} {job.id}"))
     yield from _facts(shell, job)
     yield from _attempts(shell, job)
     yield from _last_traceback(shell, job)
     yield from _steps(shell, job, with_payload)
+    yield from log_section(shell, job, whole_log)
     yield from _actions(shell, job)
     if with_payload:
         yield from _payload(shell, job)
@@ -73,6 +81,7 @@ def _facts(shell: Shell, job: Job) -> Iterator[str]:
         "like it": job.error_fingerprint,
         "copy of": str(job.copied_from or ""),
         "tags": ", ".join(_tags(shell, job)),
+        "progress": progress_text(shell, job),
     }
     if job.worker is not None:
         facts["runs on"] = f"{_worker_name(shell, job)}, deadline {clock_time(job.deadline)}"

@@ -11,5 +11,9 @@ WITH old AS (
     DELETE FROM jobqueue_step WHERE job_id IN (SELECT id FROM old)
 ), tags AS (
     DELETE FROM jobqueue_jobtag WHERE job_id IN (SELECT id FROM old)
+), progress AS (
+    DELETE FROM jobqueue_progress WHERE job_id IN (SELECT id FROM old)
+), lines AS (
+    DELETE FROM jobqueue_logline WHERE job_id IN (SELECT id FROM old)
 )
 DELETE FROM jobqueue_job WHERE id IN (SELECT id FROM old) RETURNING id

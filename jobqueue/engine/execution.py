@@ -10,7 +10,8 @@ What a process leaves behind that dies or freezes …
 - after COMMIT: a succeeded job with its effects, and no on_commit callbacks.
 A thawed process meets the guard: its finish raises on the server and its writes roll back.
 
-An atomic task that ran no statement has no effects to bind: its finish goes with the next batch.
+An atomic task that ran no statement has no effects to bind: its finish goes with the next batch,
+and its block may serve the thread's next job (`job_block`).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from asgiref.sync import sync_to_async
-from django.db import connections, transaction
+from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from jobqueue.compat import signal_is_heard, task_started
@@ -33,6 +34,7 @@ from jobqueue.engine.completion import announce_started, resolve_unknown_commit
 from jobqueue.engine.context import JobContext
 from jobqueue.engine.environment import Environment
 from jobqueue.engine.hygiene import clean_connections, drop_gone, open_transactions
+from jobqueue.engine.job_block import JobBlock, kept_connection, leave_kept_block
 from jobqueue.engine.middleware import Middleware
 from jobqueue.engine.outcomes import Ended, Failure, decide_failure, decide_unrunnable
 from jobqueue.engine.proof import (
@@ -128,21 +130,26 @@ def broken(claim: Claim, error: BaseException) -> Ended:
     return Ended(claim, now, now, failure=failure)
 
 
-def run_sync(run: Run) -> Ended:
-    """Run a ``def`` task in this thread; never raises. The thread's connections come back clean."""
+def run_sync(run: Run, *, has_next: bool = False) -> Ended:
+    """Run a ``def`` task in this thread; never raises. The thread's connections come back clean.
+
+    has_next: the thread will run another at once, for which an untouched block may stay open.
+    """
     connection = connections[run.environment.options.database]
+    if not run.task.atomic or signal_is_heard(task_started):
+        leave_kept_block()
     heard = announce_started(run.claim)  # before the transaction: receivers are no part of the job
-    if not _in_test(run.environment):
+    if not _in_test(run.environment) and kept_connection() is None:
         clean_connections() if heard else drop_gone()
     try:
         if run.task.atomic:
-            return _run_atomic(run, connection)
+            return _run_atomic(run, connection, has_next)
         return _run_plain(run, run.call)
     except BaseException as error:  # what decides about an error of the job's met another
         return broken(run.claim, error)
     finally:
         if not _in_test(run.environment):
-            clean_connections()
+            clean_connections(kept_connection())
 
 
 async def run_async(run: Run) -> Ended:
@@ -214,10 +221,10 @@ class _Trial:
     error: BaseException | None = None
 
 
-def _run_atomic(run: Run, connection: BaseDatabaseWrapper) -> Ended:
+def _run_atomic(run: Run, connection: BaseDatabaseWrapper, has_next: bool) -> Ended:
     """Run an atomic task; again at once, uncharged, where the database asks for it."""
     for rerun in range(MAX_RERUNS + 1):
-        trial = _try_once(run, connection)
+        trial = _try_once(run, connection, has_next)
         verdict = _judge(run, trial, connection, rerun)
         if verdict is not None:
             return verdict
@@ -227,15 +234,12 @@ def _run_atomic(run: Run, connection: BaseDatabaseWrapper) -> Ended:
     raise AssertionError("unreachable: the last rerun is always judged")
 
 
-def _try_once(run: Run, connection: BaseDatabaseWrapper) -> _Trial:
-    database = run.environment.options.database
+def _try_once(run: Run, connection: BaseDatabaseWrapper, has_next: bool) -> _Trial:
     trial = _Trial(CommitProof())
     witness = Witness()
-    is_nested = connection.in_atomic_block  # only in a TestCase, which never commits
+    block = JobBlock(connection, trial.proof, witness)
     try:
-        with transaction.atomic(using=database), connection.execute_wrapper(witness):
-            if not is_nested:
-                transaction.on_commit(trial.proof.plant, using=database)
+        with block:
             depth = len(connection.savepoint_ids)
             trial.session, trial.pid = connection.connection, backend_pid(connection)
             value = run.call()
@@ -244,11 +248,14 @@ def _try_once(run: Run, connection: BaseDatabaseWrapper) -> _Trial:
             trial.phase = "finish"
             if _is_untouched(connection):
                 trial.deferred = True
+                if has_next:
+                    block.keep()
+                    trial.proof.plant()  # there is nothing to commit
             else:
                 storage = storage_for(connection, run.environment.options)
                 storage.finish_and_commit(run.claim, trial.result, run.state.age_seconds)
             trial.phase = "commit"
-        if is_nested:
+        if block.is_nested:
             trial.proof.plant()  # the released savepoint is the proof
     except BaseException as error:
         trial.error = error if trial.phase == "run" else witness.cause_of(error)

@@ -49,12 +49,15 @@ def drop_gone() -> None:
             discard(each)
 
 
-def clean_connections() -> None:
+def clean_connections(but: BaseDatabaseWrapper | None = None) -> None:
     """Drop this thread's sessions that are broken, too old, or in a transaction somebody left open.
 
-    Not for use inside a transaction of the caller's: it would be lost.
+    but: a connection to leave alone. Not for use inside another transaction of the caller's: it
+    would be lost.
     """
     for each in _wrappers():
+        if each is but:
+            continue
         if each.connection is None and not each.in_atomic_block:
             continue
         each.queries_log.clear()

@@ -21,6 +21,7 @@ from asgiref.sync import SyncToAsync, ThreadSensitiveContext
 from django.db import connections
 
 from jobqueue.engine.execution import Run, broken, run_async, run_sync
+from jobqueue.engine.job_block import leave_kept_block
 from jobqueue.engine.outcomes import Ended
 from jobqueue.runtime.ledger import Ledger
 from jobqueue.storage.records import Claim
@@ -117,7 +118,7 @@ class ThreadSlots:
             thread.join(timeout)
 
     def _work(self, number: int) -> None:
-        while (claim := self._queue.get()) is not None:
+        while (claim := self._next()) is not None:
             with suppress(IndexError):
                 self._since.popleft()
             self._busy[number] = 1
@@ -125,7 +126,8 @@ class ThreadSlots:
             try:
                 entry = self._ledger.start(claim.id, claim.fence)
                 run = self._make(claim)
-                ended = run if isinstance(run, Ended) else run_sync(run)
+                has_next = self._queue.qsize() > 0
+                ended = run if isinstance(run, Ended) else run_sync(run, has_next=has_next)
             except BaseException as error:  # none is expected; a slot less would be for good
                 ended = broken(claim, error)
             self._ledger.ended(entry)
@@ -134,6 +136,13 @@ class ThreadSlots:
             is_urgent = not ended.committed or self._queue.qsize() <= self.count
             self._outbox.put((ended, entry), is_urgent=is_urgent)
         connections.close_all()
+
+    def _next(self) -> Claim | None:
+        """Return what to run next; a thread that has to wait for it keeps nothing open."""
+        with suppress(queue.Empty):
+            return self._queue.get_nowait()
+        leave_kept_block()
+        return self._queue.get()
 
 
 class AsyncSlots:

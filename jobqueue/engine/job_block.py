@@ -1,0 +1,102 @@
+"""The transaction around the code of an atomic task: one ``atomic()`` block, used again if it can.
+
+psycopg sends BEGIN with the first statement. A job that ran none leaves its block as it was
+opened, so the thread's next job may have it: opening and leaving a block costs Django more than
+everything else that a small job needs. A kept block belongs to its thread and is left before that
+thread waits for work, or runs anything else than an atomic job.
+"""
+
+from __future__ import annotations
+
+import threading
+from types import TracebackType
+from typing import Any
+
+from django.db import Error, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from jobqueue.engine.proof import CommitProof, Witness
+from jobqueue.storage.connections import discard
+
+
+class _Kept(threading.local):
+    """The block that this thread's last job left untouched."""
+
+    block: Any = None  # Django's Atomic
+    connection: BaseDatabaseWrapper | None = None
+
+
+_kept = _Kept()
+
+
+class JobBlock:
+    """``with`` it around a job's code; `proof` is planted by its COMMIT.
+
+    is_nested: it is a savepoint in a block of the caller's, as in a TestCase.
+    """
+
+    __slots__ = ("_block", "_connection", "_is_kept", "_proof", "_witness", "is_nested")
+
+    def __init__(
+        self, connection: BaseDatabaseWrapper, proof: CommitProof, witness: Witness
+    ) -> None:
+        self._connection = connection
+        self._proof = proof
+        self._witness = witness
+        self._is_kept = False
+        self.is_nested = False
+
+    def __enter__(self) -> JobBlock:
+        connection = self._connection
+        self._block = _take(connection)
+        if self._block is None:
+            self.is_nested = connection.in_atomic_block
+            self._block = transaction.atomic(using=connection.alias)
+            self._block.__enter__()
+        if not self.is_nested:
+            transaction.on_commit(self._proof.plant, using=connection.alias)
+        connection.execute_wrappers.append(self._witness)
+        return self
+
+    def keep(self) -> None:
+        """Say that the block is untouched and that the thread has a next job for it."""
+        self._is_kept = not self.is_nested
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._connection.execute_wrappers.pop()
+        if self._is_kept and error is None:
+            self._connection.run_on_commit.clear()
+            _kept.block, _kept.connection = self._block, self._connection
+        else:
+            self._block.__exit__(kind, error, trace)
+
+
+def kept_connection() -> BaseDatabaseWrapper | None:
+    """Return the connection on which this thread keeps a block open."""
+    return _kept.connection
+
+
+def leave_kept_block() -> None:
+    """Leave the block that this thread has kept, if any; its session may have ended meanwhile."""
+    connection = _kept.connection
+    block, _kept.block, _kept.connection = _kept.block, None, None
+    if block is None or connection is None:
+        return
+    try:
+        block.__exit__(None, None, None)
+    except Error:
+        discard(connection)
+
+
+def _take(connection: BaseDatabaseWrapper) -> Any:
+    """Return the block that was kept on `connection`, None if there is none."""
+    if _kept.connection is not connection:
+        leave_kept_block()
+        return None
+    block, _kept.block, _kept.connection = _kept.block, None, None
+    return block

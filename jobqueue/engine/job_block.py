@@ -24,6 +24,7 @@ class _Kept(threading.local):
 
     block: Any = None  # Django's Atomic
     connection: BaseDatabaseWrapper | None = None
+    session: Any = None  # the driver's connection in which it was opened
 
 
 _kept = _Kept()
@@ -72,6 +73,7 @@ class JobBlock:
         if self._is_kept and error is None:
             self._connection.run_on_commit.clear()
             _kept.block, _kept.connection = self._block, self._connection
+            _kept.session = self._connection.connection
         else:
             self._block.__exit__(kind, error, trace)
 
@@ -83,8 +85,7 @@ def kept_connection() -> BaseDatabaseWrapper | None:
 
 def leave_kept_block() -> None:
     """Leave the block that this thread has kept, if any; its session may have ended meanwhile."""
-    connection = _kept.connection
-    block, _kept.block, _kept.connection = _kept.block, None, None
+    connection, block = _kept.connection, _forget()
     if block is None or connection is None:
         return
     try:
@@ -94,9 +95,15 @@ def leave_kept_block() -> None:
 
 
 def _take(connection: BaseDatabaseWrapper) -> Any:
-    """Return the block that was kept on `connection`, None if there is none."""
-    if _kept.connection is not connection:
-        leave_kept_block()
-        return None
-    block, _kept.block, _kept.connection = _kept.block, None, None
-    return block
+    """Return the block that was kept on `connection` and is still open, None if there is none."""
+    if _kept.connection is connection and connection.connection is _kept.session:
+        return _forget()
+    leave_kept_block()
+    return None
+
+
+def _forget() -> Any:
+    """Keep no block any more; return it if it is open: a discarded connection took it along."""
+    connection, block = _kept.connection, _kept.block
+    _kept.block = _kept.connection = _kept.session = None
+    return block if connection is not None and connection.in_atomic_block else None

@@ -1,4 +1,4 @@
-"""Storage on PostgreSQL: every method is one statement of ``sql/postgresql/``.
+"""Storage on PostgreSQL: the statements of ``sql/postgresql/``, nearly always one a method.
 
 Statements go through Django's cursor (so that a broken transaction is seen) with parameters bound
 by the client, hence unprepared: the server plans each with its values, which the claim and the
@@ -10,13 +10,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import datetime
-from functools import cache
 from typing import Any
 from uuid import UUID
 
 from django.db import DatabaseError
-from psycopg import ClientCursor
-from psycopg.errors import InvalidSqlStatementName
 
 from jobqueue.conf import (
     AUDIT_PATIENCE_SECONDS,
@@ -26,7 +23,8 @@ from jobqueue.conf import (
 )
 from jobqueue.exceptions import RowLocked
 from jobqueue.ids import lock_key, session_name
-from jobqueue.storage.connections import DIRECT_SETTING, transaction_on
+from jobqueue.storage.connections import transaction_on
+from jobqueue.storage.postgres_commit import finish_and_commit, may_go_together
 from jobqueue.storage.postgres_reports import PostgresReports
 from jobqueue.storage.postgres_waiting import PostgresWaiting
 from jobqueue.storage.protocol import ids_of
@@ -55,9 +53,6 @@ from jobqueue.storage.rows import (
 from jobqueue.storage.statements import statement
 
 _LOCK_NOT_AVAILABLE = "55P03"
-_PREPARED_MARK = "_jobqueue_finish_is_prepared"
-_FINISH_AND_COMMIT = "EXECUTE jobqueue_finish (%s, %s, %s, %s, %s, %s); COMMIT"
-_FINISH_PARAMETERS = ("id", "fence", "worker", "result", "started_ago", "idle_timeout")
 
 
 class PostgresStorage(
@@ -144,33 +139,11 @@ class PostgresStorage(
         return bool(rows[0][1])
 
     def finish_and_commit(self, claim: Claim, result: str, started_ago: float) -> None:
-        """See Storage. One round trip on a direct session, unless a subclass has its own finish.
-
-        The guard fails on the server, which then never comes to the COMMIT behind it. Prepared by
-        SQL, once a session: planning costs more than running it. Not by psycopg, which deallocates
-        every statement of a session, ours too, at the first ROLLBACK after it has prepared one.
-        """
         is_own = type(self).finish_one is not PostgresStorage.finish_one
-        is_direct = self.connection.settings_dict.get(DIRECT_SETTING)
-        self.connection.ensure_connection()
-        prepares = self.connection.connection.prepare_threshold is not None
-        in_savepoint = bool(self.connection.savepoint_ids)  # a TestCase never commits
-        if is_own or not is_direct or prepares or in_savepoint:
+        if is_own or not may_go_together(self.connection):
             self.finish_one(claim, result, started_ago)
-            return
-        self.connection.validate_no_broken_transaction()
-        session = self.connection.connection
-        values = (claim.id, claim.fence, claim.worker, result, started_ago)
-        with lease_errors(claim), self.connection.wrap_database_errors:
-            with ClientCursor(session) as cursor:
-                if not getattr(session, _PREPARED_MARK, False):
-                    cursor.execute(_prepare_finish())
-                    setattr(session, _PREPARED_MARK, True)
-                try:
-                    cursor.execute(_FINISH_AND_COMMIT, (*values, COMMIT_IDLE_TIMEOUT))
-                except InvalidSqlStatementName:  # somebody has sent DEALLOCATE ALL
-                    setattr(session, _PREPARED_MARK, False)
-                    raise
+        else:
+            finish_and_commit(self.connection, claim, result, started_ago)
 
     def finish_many(self, worker: UUID, successes: Sequence[Success]) -> list[tuple[UUID, int]]:
         return [
@@ -372,16 +345,6 @@ def _signed(key: int) -> int:
 
 def _sqlstate(error: BaseException) -> str | None:
     return getattr(error.__cause__, "sqlstate", None)
-
-
-@cache
-def _prepare_finish() -> str:
-    """Return ``finish_one.sql`` as a statement that a session prepares once."""
-    text = statement("postgresql", "finish_one")
-    for number, name in enumerate(_FINISH_PARAMETERS, start=1):
-        text = text.replace(f"%({name})s", f"${number}")
-    types = "uuid, bigint, uuid, text, float8, text"
-    return f"PREPARE jobqueue_finish ({types}) AS {text}"
 
 
 def _array(items: Sequence[str]) -> str:

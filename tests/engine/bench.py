@@ -111,12 +111,14 @@ class Bench:
 
     # --- running ------------------------------------------------------------------------------
 
-    def execute(self, claim: Claim, task: JobTask[..., Any] = atomic_job) -> Ended:
+    def execute(
+        self, claim: Claim, task: JobTask[..., Any] = atomic_job, *, has_next: bool = False
+    ) -> Ended:
         """Run a claim as a slot does; nothing is flushed."""
         run = prepare(claim, task, self.environment, self.middleware)
         if isinstance(run, Ended):
             return run
-        return asyncio.run(_in_loop(run)) if task.is_async else run_sync(run)
+        return asyncio.run(_in_loop(run)) if task.is_async else run_sync(run, has_next=has_next)
 
     def flush(self, *ended: Ended) -> None:
         """Write ends as the fetch loop does."""

@@ -4,6 +4,7 @@ import pytest
 from django.db import connection, connections, transaction
 
 from jobqueue.models import Job
+from jobqueue.storage import postgres_commit
 from jobqueue.storage.connections import DIRECT_SETTING
 from tests.engine import faults
 from tests.engine.bench import Bench, Ran, effects, leave
@@ -18,18 +19,15 @@ pytestmark = pytest.mark.postgres_only("SQLite has no round trips to save")
 
 @pytest.fixture
 def sent(monkeypatch):
-    """What was sent to the server beside what Django's cursors send."""
-    from psycopg import ClientCursor
-
+    """What was sent to the server past Django's cursors."""
     found = []
-    real = ClientCursor.execute
+    real = postgres_commit._send
 
-    def execute(self, query, *args, **kwargs):
-        if type(self) is ClientCursor:
-            found.append(str(query))
-        return real(self, query, *args, **kwargs)
+    def send(session, text):
+        found.append(text)
+        real(session, text)
 
-    monkeypatch.setattr(ClientCursor, "execute", execute)
+    monkeypatch.setattr(postgres_commit, "_send", send)
     return found
 
 
@@ -38,7 +36,7 @@ def test_finish_and_commit_are_one_statement_to_the_server(bench: Bench, sent):
     sent.clear()
     ran = bench.run(leave)
     assert len(sent) == 1
-    assert sent[0].endswith("COMMIT")
+    assert sent[0].rstrip().endswith("COMMIT")
     assert (ran.state, ran.effects, ran.attempt.outcome) == ("succeeded", ["done"], "succeeded")
 
 
@@ -138,3 +136,12 @@ def test_another_schema_of_that_name_does_not_take_the_finish(bench: Bench):
     ran = bench.run(body)
     assert (ran.state, ran.effects) == ("succeeded", ["done"])
     run_sql(connection, "DROP SCHEMA tenant")
+
+
+@pytest.mark.parametrize("text", ["it's", "back\\slash", "%(id)s %s %%", "'; ROLLBACK; --", "ä€🐘"])
+def test_any_result_arrives_as_it_was(bench: Bench, text):
+    def body(context):
+        leave(context)
+        return text
+
+    assert bench.run(body).job.result == text

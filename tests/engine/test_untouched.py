@@ -1,13 +1,21 @@
 """A job without a statement of its own has nothing to bind: its finish goes with the batch."""
 
-import pytest
-from django.db import connection, transaction
+from contextlib import suppress
 
+import pytest
+from django.db import DatabaseError, connection, connections, transaction
+
+from jobqueue import compat
+from jobqueue.compat import task_started
 from jobqueue.engine import execution
+from jobqueue.engine.job_block import kept_connection, leave_kept_block
 from jobqueue.events import subscribe
+from jobqueue.storage.connections import discard
 from tests.app.models import Effect
 from tests.engine.bench import Bench, Ran, effects, leave
-from tests.engine.tasks import atomic_job
+from tests.engine.cutting import session_pid, terminate
+from tests.engine.tasks import atomic_job, plain_job
+from tests.storage.making import run_sql
 
 POSTGRES = pytest.mark.postgres_only("on SQLite the write lock is taken when the job starts")
 
@@ -68,6 +76,103 @@ def test_a_job_rolled_back_by_hand_is_not_taken_for_untouched(bench: Bench):
 def test_a_job_without_effects_succeeds_all_the_same(bench: Bench):
     ran = bench.run(lambda context: "done")
     assert (ran.state, ran.job.result, ran.attempt.outcome) == ("succeeded", "done", "succeeded")
+
+
+# --- a block that the next job uses again ----------------------------------------
+
+
+@pytest.fixture
+def quiet(monkeypatch):
+    """Nobody hears signals, so nothing but jobs runs in the thread."""
+    monkeypatch.setattr(compat, "_would_print", lambda level: False)
+    yield
+    leave_kept_block()
+    assert not connection.in_atomic_block
+
+
+@POSTGRES
+def test_each_job_in_one_block_has_its_own_transaction(bench: Bench, quiet):
+    def fail(context):
+        leave(context, "never")
+        raise ValueError("on purpose")
+
+    def swallow(context):
+        with suppress(DatabaseError):
+            run_sql(connection, "SELECT 1 / 0")
+
+    bodies = [leave, lambda context: 1, fail, lambda context: 2, swallow, lambda context: 3, leave]
+    claims = [bench.claim_one(body) for body in bodies]
+    seen, ended = [], []
+    for claim in claims:
+        seen.append(kept_connection())
+        ended.append(bench.execute(claim, has_next=claim is not claims[-1]))
+    bench.flush(*ended)
+    home = connections["default"]
+    assert seen == [None, None, home, None, home, None, home]
+    assert [Ran(claim.id).state for claim in claims] == [
+        *("succeeded", "succeeded", "retrying", "succeeded", "retrying", "succeeded", "succeeded")
+    ]
+    assert [effects(claim.id) for claim in claims] == [["done"], [], [], [], [], [], ["done"]]
+    assert kept_connection() is None
+
+
+@POSTGRES
+def test_a_block_is_left_before_a_job_that_is_not_atomic(bench: Bench, quiet):
+    def body(context):
+        assert not connection.in_atomic_block
+        leave(context)
+
+    claim, nothing = bench.claim_one(body, plain_job), bench.claim_one(lambda context: None)
+    bench.execute(nothing, has_next=True)
+    bench.flush(bench.execute(claim, plain_job, has_next=True))
+    assert kept_connection() is None
+
+
+@POSTGRES
+def test_a_block_is_left_before_receivers_run(bench: Bench, quiet):
+    seen = []
+
+    def receiver(**kwargs):
+        seen.append(connection.in_atomic_block)
+
+    claim, nothing = bench.claim_one(leave), bench.claim_one(lambda context: None)
+    bench.execute(nothing, has_next=True)
+    task_started.connect(receiver)
+    try:
+        bench.flush(bench.execute(claim, has_next=True))
+    finally:
+        task_started.disconnect(receiver)
+    assert seen == [False]
+
+
+@POSTGRES
+def test_a_session_that_ended_under_a_kept_block_costs_no_attempt(bench: Bench, admin, quiet):
+    claim, nothing = bench.claim_one(leave), bench.claim_one(lambda context: None)
+    bench.execute(nothing, has_next=True)
+    terminate(admin, session_pid(connection))
+    bench.flush(bench.execute(claim))
+    ran = Ran(claim.id)
+    assert (ran.state, ran.effects, ran.job.failures) == ("succeeded", ["done"], 0)
+
+
+@POSTGRES
+def test_a_block_that_went_with_its_connection_is_no_proof_of_anything(bench: Bench, quiet):
+    def fail(context):
+        leave(context, "never")
+        raise ValueError("on purpose")
+
+    claim, nothing = bench.claim_one(fail), bench.claim_one(lambda context: None)
+    bench.execute(nothing, has_next=True)
+    discard(connections["default"])
+    bench.flush(bench.execute(claim))
+    assert (Ran(claim.id).state, effects(claim.id)) == ("retrying", [])
+
+
+@POSTGRES
+def test_no_block_is_kept_for_nobody(bench: Bench):
+    bench.flush(bench.execute(bench.claim_one(lambda context: None)))
+    assert kept_connection() is None
+    assert not connection.in_atomic_block
 
 
 # --- long transactions ----------------------------------------

@@ -1,0 +1,90 @@
+"""Finish and COMMIT in one round trip, where the session allows it.
+
+The guard fails on the server, which then never comes to the COMMIT behind it. The finish is
+prepared once a session, as planning costs more than running it: by SQL, since psycopg deallocates
+every statement of a session, ours too, at the first ROLLBACK after it has prepared one. Both go
+out through libpq itself: a cursor's bookkeeping would cost as much as the rest of a small job.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import psycopg
+from django.db.backends.base.base import BaseDatabaseWrapper
+from psycopg.errors import InvalidSqlStatementName, error_from_result
+from psycopg.pq import Escaping, ExecStatus
+
+from jobqueue.conf import COMMIT_IDLE_TIMEOUT
+from jobqueue.storage.connections import DIRECT_SETTING
+from jobqueue.storage.records import Claim
+from jobqueue.storage.rows import lease_errors
+from jobqueue.storage.statements import statement
+
+_PREPARED_MARK = "_jobqueue_finish_is_prepared"
+_PARAMETERS = ("id", "fence", "worker", "result", "started_ago", "idle_timeout")
+_TYPES = "uuid, bigint, uuid, text, float8, text"
+
+
+def may_go_together(connection: BaseDatabaseWrapper) -> bool:
+    """Return whether a finish on `connection` may take its COMMIT along.
+
+    Not through a pooler, which knows nothing of our prepared statement; not where psycopg prepares
+    statements itself; not in a savepoint, as a TestCase never commits.
+    """
+    if not connection.settings_dict.get(DIRECT_SETTING) or connection.savepoint_ids:
+        return False
+    connection.ensure_connection()
+    return connection.connection.prepare_threshold is None
+
+
+def finish_and_commit(
+    connection: BaseDatabaseWrapper, claim: Claim, result: str, started_ago: float
+) -> None:
+    """Finish `claim` and commit. Raise LeaseLost, or what the COMMIT raises: nothing is committed
+    then.
+    """
+    connection.validate_no_broken_transaction()
+    session = connection.connection
+    text = statement("postgresql", "finish_and_commit") % {
+        "id": f"'{claim.id}'",
+        "fence": claim.fence,
+        "worker": f"'{claim.worker}'",
+        "result": _literal(session, result),
+        "started_ago": f"{started_ago:.6f}",
+        "idle_timeout": f"'{COMMIT_IDLE_TIMEOUT}'",
+    }
+    with lease_errors(claim), connection.wrap_database_errors:
+        if not getattr(session, _PREPARED_MARK, False):
+            _send(session, _prepare_finish())
+            setattr(session, _PREPARED_MARK, True)
+        try:
+            _send(session, text)
+        except InvalidSqlStatementName:  # somebody has sent DEALLOCATE ALL
+            setattr(session, _PREPARED_MARK, False)
+            raise
+
+
+def _send(session: psycopg.Connection[Any], text: str) -> None:
+    """Run statements that answer nothing of use. Raise what psycopg's own cursor would."""
+    with session.lock:
+        answer = session.pgconn.exec_(text.encode())
+    if answer.status != ExecStatus.FATAL_ERROR:
+        return
+    if session.closed:
+        raise psycopg.OperationalError(answer.get_error_message())
+    raise error_from_result(answer)
+
+
+def _literal(session: psycopg.Connection[Any], text: str) -> str:
+    return bytes(Escaping(session.pgconn).escape_literal(text.encode())).decode()
+
+
+@cache
+def _prepare_finish() -> str:
+    """Return ``finish_one.sql`` as a statement that a session prepares once."""
+    text = statement("postgresql", "finish_one")
+    for number, name in enumerate(_PARAMETERS, start=1):
+        text = text.replace(f"%({name})s", f"${number}")
+    return f"PREPARE jobqueue_finish ({_TYPES}) AS {text}"

@@ -121,7 +121,7 @@ test-sqlite: venv ## run the tests on SQLite only, without coverage (ARGS="-k fe
 # The older Djangos run the suite on PostgreSQL, in environments of their own; `make test-djangos`
 # only what the Tasks framework and the ORM have a part in.
 DJANGO_TESTS := tests/unit tests/tasks tests/testing tests/engine tests/runtime tests/control \
-	tests/commands tests/checks tests/storage
+	tests/commands tests/filters tests/checks tests/storage
 
 .PHONY: test-djangos
 test-djangos: ## run what may differ on Django 5.2 and 6.0

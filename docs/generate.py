@@ -154,6 +154,21 @@ def commands_list() -> Iterator[str]:
         yield f"| [`jobs {part.name}`](#jobs-{part.name}) | {escaped(first)}. |"
 
 
+# --- filters --------------------------------------------------------------------------------------
+
+
+def filter_keys() -> Iterator[str]:
+    """Return the keys of the filter language."""
+    from jobqueue.filters import KEYS
+
+    yield "| key | means | operators | for example |"
+    yield "| --- | --- | --- | --- |"
+    for key in KEYS.values():
+        operators = " ".join(f"`{operator}`" for operator in key.operators)
+        star = ", `*`" if key.has_patterns else ""
+        yield f"| `{key.name}` | {escaped(key.meaning)} | {operators}{star} | `{key.example}` |"
+
+
 # --- checks, audit, exit codes --------------------------------------------------------------------
 
 
@@ -182,6 +197,7 @@ PARTS: dict[str, Callable[[], Iterator[str]]] = {
     "states table": states_table,
     "jobs": commands_list,
     "checks": checks_table,
+    "filter keys": filter_keys,
     "audit": audit_table,
 }
 

@@ -4,6 +4,7 @@
     ├── InvalidOptions(ImproperlyConfigured)   settings
     ├── InvalidArgument(ValueError)            what enqueue was given
     │   ├── PayloadTooLarge
+    │   ├── InvalidFilter                      which jobs are meant
     │   ├── InvalidRunAfter
     │   └── InvalidExpires
     ├── UnsupportedType(TypeError)             an argument or result JSON cannot hold
@@ -43,6 +44,25 @@ class InvalidArgument(JobQueueError, ValueError):
     """A value given to enqueue or to an operator's call is out of its range."""
 
     code = "invalid-argument"
+
+
+class InvalidFilter(InvalidArgument):
+    """A filter cannot be read: what is wrong, and where in its text."""
+
+    code = "invalid-filter"
+
+    def __init__(self, problem: str, *, text: str = "", position: int = 0, length: int = 1):
+        super().__init__(f"{problem} (at character {position + 1})")
+        self.problem = problem
+        self.text = text
+        self.position = position
+        self.length = length
+
+    @property
+    def pointer(self) -> str:
+        """The text with marks under the place, for surfaces with one width of letters."""
+        line = "".join(" " if sign.isspace() else sign for sign in self.text)
+        return f"{line}\n{' ' * self.position}{'^' * self.length}"
 
 
 class InvalidRunAfter(InvalidArgument):

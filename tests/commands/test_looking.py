@@ -53,6 +53,38 @@ def test_filters_narrow_the_list(storage, jobs):
     assert listed("--task", "no.such.task") == set()
 
 
+def test_list_takes_a_filter(storage, jobs):
+    dead = buried(storage)
+    (mail,) = insert(storage, queue="mail", arguments='{"args":[],"kwargs":{"user_id":42}}')
+    (cancelled,) = insert(storage, queue="mail")
+    control.cancel([cancelled], control.Actor("kim", "shell"))
+
+    def listed(*words):
+        return {uuid.UUID(job["id"]) for job in jobs("list", "--json", *words).json["jobs"]}
+
+    assert listed("error:ValueError") == {dead}
+    assert listed("queue:mail", "args.user_id:42") == {mail}
+    assert listed("queue:mail", "state:any") == {mail, cancelled}
+    assert listed("queue:mail", "--state", "cancelled") == {cancelled}
+    assert listed("--", "-queue:mail") == {dead}
+    assert listed("--queue", "mail") == {mail, cancelled}
+
+
+def test_filter_that_names_no_state_says_where_it_looked(storage, jobs):
+    assert jobs("list", "queue:mail").out.strip() == (
+        "No job matches. Only live and dead jobs were looked at; add state:any to look at all."
+    )
+    assert jobs("list", "queue:mail", "state:any").out.strip() == "No job matches."
+
+
+def test_error_in_a_filter_is_pointed_at(jobs):
+    ran = jobs("list", "queue:mail", "stat:dead")
+    assert ran.code == 1
+    problem, text, marks = str(ran.error).splitlines()
+    assert "Did you mean state?" in problem
+    assert (text, marks) == ("queue:mail stat:dead", "           ^^^^")
+
+
 def test_limit_says_that_there_are_more(storage, jobs):
     insert(storage, 3)
     assert "--limit shows more" in jobs("list", "--limit", 2).out

@@ -18,8 +18,9 @@ from django.core.management.color import no_style
 from django.db import DatabaseError, OperationalError, ProgrammingError
 
 from jobqueue.conf import jobqueue_aliases
-from jobqueue.exceptions import InvalidArgument, InvalidOptions, JobQueueError
+from jobqueue.exceptions import InvalidArgument, InvalidFilter, InvalidOptions, JobQueueError
 from jobqueue.management.jobs_commands import SUBCOMMANDS, Shell
+from jobqueue.management.jobs_commands.table import printable
 from jobqueue.management.jobs_commands.work import Work
 
 _PARTS = {part.name: part for part in SUBCOMMANDS}
@@ -58,6 +59,9 @@ class Command(BaseCommand):
             part.run(shell, options)
         except InvalidOptions as error:
             raise CommandError(f"{error} (see manage.py check)") from error
+        except InvalidFilter as error:
+            lines = [error.problem, *error.pointer.split("\n")]
+            raise CommandError("\n".join(printable(line) for line in lines)) from error
         except InvalidArgument as error:
             kept = " Nothing was changed." if part.changes else ""
             raise CommandError(f"{error}{kept}") from error

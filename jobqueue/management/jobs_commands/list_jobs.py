@@ -7,7 +7,7 @@ from argparse import ArgumentParser
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from jobqueue.conf import MAX_TASK_NAME_LENGTH
+from jobqueue import filters
 from jobqueue.management.jobs_commands.base import Shell, Subcommand, add_json
 from jobqueue.management.jobs_commands.formats import (
     budget,
@@ -16,6 +16,7 @@ from jobqueue.management.jobs_commands.formats import (
     state_name,
     whole,
 )
+from jobqueue.management.jobs_commands.selection import add_filter, filter_of
 from jobqueue.management.jobs_commands.table import render
 from jobqueue.models import Job
 from jobqueue.states import State
@@ -48,9 +49,14 @@ class List(Subcommand):
     """Prints a page of jobs."""
 
     name = "list"
-    help = "List jobs, the newest first. `jobs show ID` tells all about one."
+    help = (
+        "List jobs, the newest first. A filter such as `state:dead queue:mail error:ValueError` "
+        "says which; one that names no state looks at live and dead jobs. `jobs show ID` tells "
+        "all about one."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
+        add_filter(parser)
         parser.add_argument(
             "--state",
             action="append",
@@ -76,7 +82,7 @@ class List(Subcommand):
             shell.write_json({"jobs": rows[:limit], "more": len(rows) > limit})
             return
         if not rows:
-            shell.write("No job matches.")
+            shell.write(f"No job matches.{_where(options)}")
             return
         for line in _table(shell, rows[:limit]):
             shell.write(line)
@@ -85,14 +91,20 @@ class List(Subcommand):
 
 
 def _jobs(shell: Shell, options: Mapping[str, Any]) -> Any:
-    jobs = Job.objects.using(shell.database).order_by("-id")
-    if options["state"]:
-        jobs = jobs.filter(state__in=options["state"])
-    if options["queue"]:
-        jobs = jobs.filter(queue=options["queue"])
-    if options["task"]:
-        jobs = jobs.filter(task=options["task"][: MAX_TASK_NAME_LENGTH + 1])
-    return jobs
+    chosen = filter_of(options)
+    return filters.matching(
+        Job.objects.using(shell.database).order_by("-id"),
+        chosen,
+        shell.storage.clock(),
+        bindings=filters.bindings_of(chosen),
+        default=filters.DEFAULT_STATES if options["filter"] else frozenset(State),
+    )
+
+
+def _where(options: Mapping[str, Any]) -> str:
+    if not options["filter"] or any(filter_of(options).of("state")):
+        return ""
+    return " Only live and dead jobs were looked at; add state:any to look at all."
 
 
 def _table(shell: Shell, rows: list[dict[str, Any]]) -> list[str]:

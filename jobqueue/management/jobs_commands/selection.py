@@ -15,11 +15,31 @@ from django.core.management.base import CommandError
 from django.db.models import QuerySet
 
 from jobqueue.engine.operations import MAX_ROWS
+from jobqueue.filters import Filter, parse, term
 from jobqueue.management.jobs_commands.base import Shell
 from jobqueue.management.jobs_commands.formats import queue_name
 from jobqueue.models import Job
 
 FILTERS = ("state", "queue", "task", "error_fingerprint")
+
+
+def add_filter(parser: ArgumentParser) -> None:
+    """Add a filter, given as words."""
+    parser.add_argument(
+        "filter",
+        nargs="*",
+        metavar="TERM",
+        help="terms of a filter, such as state:dead queue:mail; before one that begins with a "
+        "minus, write --",
+    )
+
+
+def filter_of(options: Mapping[str, Any]) -> Filter:
+    """Return the filter that words and options make together."""
+    named = ("state", "queue", "task")
+    given = {name: options[name] for name in named if options.get(name)}
+    terms = [term(name, *([v] if isinstance(v, str) else v)) for name, v in given.items()]
+    return Filter((*parse(" ".join(options["filter"])).terms, *terms))
 
 
 def add_filters(parser: ArgumentParser, states: Sequence[str]) -> None:

@@ -1,0 +1,71 @@
+"""Arguments in filters: by name also where they were given by position.
+
+A job keeps its arguments as they were given: ``send.enqueue(42)`` has a list with 42 and no names.
+Which name stands at which position is known to the task's function, hence only in a process that
+has imported it. `bindings_of` asks once; whoever keeps a filter keeps the answer with it, so that
+another process finds the same jobs.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Mapping
+
+from django.db.models import Q
+from django.db.models.lookups import In
+from django.utils.module_loading import autodiscover_modules
+
+from jobqueue.engine.registry import registry
+from jobqueue.filters.terms import Filter, Term
+from jobqueue.models.fields import DocumentText
+from jobqueue.tasks import JobTask
+
+logger = logging.getLogger("jobqueue")
+
+Bindings = Mapping[str, Mapping[str, list[str]]]
+"""For each name: the tasks that have it, by position (as text: it travels as JSON)."""
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def bindings_of(chosen: Filter) -> dict[str, dict[str, list[str]]]:
+    """Return where the arguments that `chosen` names stand in the calls of each known task."""
+    names = {term.path[0] for term in chosen.of("args") if not term.path[0].isdecimal()}
+    found: dict[str, dict[str, list[str]]] = {name: {} for name in sorted(names)}
+    if names:
+        _import_tasks()
+    for task in registry if names else ():
+        for position, name in enumerate(_positional_names(task)):
+            if name in names:
+                found[name].setdefault(str(position), []).append(task.module_path)
+    return found
+
+
+def _import_tasks() -> None:
+    """Import the tasks of the installed apps; a broken module hides only its own."""
+    try:
+        autodiscover_modules("tasks")
+    except Exception:
+        logger.warning("A module with tasks could not be imported for a filter", exc_info=True)
+
+
+def _positional_names(task: JobTask[..., object]) -> list[str]:
+    parameters = list(inspect.signature(task.func).parameters.values())
+    return [p.name for p in parameters[task.takes_context :] if p.kind in _POSITIONAL]
+
+
+def condition(term: Term, bindings: Bindings) -> Q:
+    """Return the condition of a term about arguments."""
+    first, *rest = term.path
+    values = [value.text for value in term.values]
+    if first.isdecimal():
+        return _is_one_of(("args", first, *rest), values)
+    found = _is_one_of(("kwargs", first, *rest), values)
+    for position, tasks in bindings.get(first, {}).items():
+        found |= Q(task__in=sorted(tasks)) & _is_one_of(("args", position, *rest), values)
+    return found
+
+
+def _is_one_of(path: tuple[str, ...], values: list[str]) -> Q:
+    return Q(In(DocumentText("arguments", *path), values))

@@ -34,6 +34,9 @@ CLAIM_WINDOW = 1_000
 """Ready rows of a queue that one claim looks at: bounds its cost when many cannot be taken."""
 ENQUEUE_CHUNK = 1_000
 """Jobs in one INSERT: larger statements gain nothing and hold more memory on both sides."""
+CHUNK_CHARACTERS = 4 * 1024 * 1024
+"""Arguments, results or tracebacks in one statement: a thousand large ones would be more than a
+server takes (1 GB)."""
 PREFETCH_SECONDS = 0.1
 """Work that a process takes beyond its free slots: what it will start within this time."""
 RELEASE_UNSTARTED_SECONDS = 1.0

@@ -182,6 +182,14 @@ class ErrorText:
     traceback: str
     fingerprint: str
 
+    def in_ascii(self) -> ErrorText:
+        """Return the same with escapes: a database may have an encoding of few characters."""
+        path, message, frames = (
+            text.encode("ascii", "backslashreplace").decode()
+            for text in (self.class_path, self.message, self.traceback)
+        )
+        return ErrorText(path[:255], message, frames, self.fingerprint)
+
 
 def describe_exception(error: BaseException, max_traceback_bytes: int) -> ErrorText:
     """Return `error` as text that any database takes, whatever it is.

@@ -14,7 +14,8 @@ from __future__ import annotations
 import logging
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 from uuid import UUID
 
@@ -28,13 +29,15 @@ from jobqueue.compat import (
     task_finished,
     task_started,
 )
+from jobqueue.conf import CHUNK_CHARACTERS, Options
 from jobqueue.engine.environment import Environment
 from jobqueue.engine.hygiene import clean_connections
 from jobqueue.engine.outcomes import Ended, decide_unrunnable
 from jobqueue.events import emit
 from jobqueue.states import FINISHED, Outcome, State
 from jobqueue.storage import Storage
-from jobqueue.storage.connections import discard, is_away
+from jobqueue.storage.connections import discard
+from jobqueue.storage.errors import is_away, may_pass
 from jobqueue.storage.records import Claim
 
 logger = logging.getLogger("jobqueue")
@@ -100,83 +103,138 @@ def _end_session(storage: Storage, pid: int, claim: Claim) -> bool:
 # --- batches ----------------------------------------
 
 
-def flush(storage: Storage, ended: Sequence[Ended], environment: Environment) -> None:
+def flush(storage: Storage, ended: Sequence[Ended], environment: Environment) -> list[Ended]:
     """Write the ends of executions in batches; then tell signals and events.
 
-    Raise the error if the database is away (`is_away`): nothing is forgotten, call again with the
-    same `ended`. A success that the database refuses is split from its batch and
-    recorded as a failure; an end that it refuses in any form is logged, and left to the reaper.
-    What no longer matches is reported as a lost lease.
+    Return those that could not be written now, to be given again a moment later: a row that is
+    locked is not waited for, as all others would wait with it. Raise the error if the database is
+    away (`is_away`): nothing is forgotten, call again with the same `ended`.
+
+    A success that the database refuses is split from its batch and recorded as a failure; an end
+    that it refuses in any form is logged and returned, too: its job stays held, so that nobody
+    runs it again before the reaper takes it at its deadline. What is no longer ours is reported
+    as a lost lease.
     """
-    to_tell = {_fenced(e): e for e in ended}
-    successes = [e for e in ended if e.result is not None]
-    failures = [e for e in ended if e.failure is not None]
-    missing: set[Fenced] = set()
-
-    def end_as_failure(one: Ended, error: DatabaseError) -> None:
-        failure = decide_unrunnable(one.claim, error, environment.options)
-        failures.append(Ended(one.claim, one.started, one.ended, failure=failure))
-        to_tell[_fenced(one)] = failures[-1]
-
-    def leave_to_reaper(one: Ended, error: DatabaseError) -> None:
-        logger.error("The end of job %s cannot be stored: %s", one.claim.id, error)
-        del to_tell[_fenced(one)]
-
-    if successes:
-        worker = successes[0].claim.worker
-        missing |= _in_halves(
-            successes,
-            lambda part: storage.finish_many(worker, [e.as_success() for e in part]),
-            end_as_failure,
-        )
-    if failures:
-        missing |= _in_halves(
-            failures,
-            lambda part: storage.end_many([e.as_ending() for e in part]),
-            leave_to_reaper,
-        )
-    _announce([e for e in to_tell.values() if not _is_lost(storage, e, missing)])
+    batch = _Batch(storage, ended, environment.options)
+    batch.write()
+    _announce(batch.written())
     if environment.test_connection is None:
         clean_connections()  # receivers ran in this thread, which runs no jobs that would do it
+    return [e for e in ended if _fenced(e) in batch.left]
 
 
-def _in_halves(
-    part: Sequence[Ended],
-    write: Callable[[Sequence[Ended]], list[Fenced]],
-    refuse: Callable[[Ended, DatabaseError], None],
-) -> set[Fenced]:
-    """Write `part`, in halves where the database refuses it, until a bad row stands alone."""
-    try:
-        return set(write(part))
-    except DatabaseError as error:
-        if is_away(error):
-            raise
-        if len(part) == 1:
-            refuse(part[0], error)
-            return set()
-    middle = len(part) // 2
-    return _in_halves(part[:middle], write, refuse) | _in_halves(part[middle:], write, refuse)
+class _Batch:
+    """The ends of one flush.
+
+    ends: each as what it is written. unmatched: rows that a statement passed over. left: ends to
+    be written later. lost: ends of jobs that are somebody else's.
+    """
+
+    def __init__(self, storage: Storage, ended: Sequence[Ended], options: Options) -> None:
+        self.ends = {_fenced(e): e for e in ended}
+        self.left: set[Fenced] = set()
+        self.lost: set[Fenced] = set()
+        self._storage = storage
+        self._options = options
+        self._unmatched: set[Fenced] = set()
+
+    def write(self) -> None:
+        """Write what is to be written, and find out about what was passed over."""
+        for part in _bounded(e for e in self.ends.values() if e.result is not None):
+            self._in_halves(part, self._finish, self._end_as_failure)
+        for part in _bounded(e for e in self.ends.values() if e.failure is not None):
+            self._in_halves(part, self._end, self._end_in_ascii)
+        if self._unmatched:
+            self._look_up()
+
+    def written(self) -> list[Ended]:
+        """Return the ends that stand in the database now; tell of those that are lost."""
+        found = []
+        for fenced, one in self.ends.items():
+            if fenced in self.left:
+                continue
+            if fenced in self.lost or not (one.is_success or one.failure):
+                emit("job.lease_lost", level=logging.WARNING, job=fenced[0], fence=fenced[1])
+            else:
+                found.append(one)
+        return found
+
+    def _finish(self, part: Sequence[Ended]) -> list[Fenced]:
+        return self._storage.finish_many(part[0].claim.worker, [e.as_success() for e in part])
+
+    def _end(self, part: Sequence[Ended]) -> list[Fenced]:
+        return self._storage.end_many([e.as_ending() for e in part])
+
+    def _in_halves(
+        self,
+        part: Sequence[Ended],
+        write: Callable[[Sequence[Ended]], list[Fenced]],
+        refused: Callable[[Ended, DatabaseError], None],
+    ) -> None:
+        """Write `part`, in halves where the database refuses it, until a bad row stands alone."""
+        try:
+            self._unmatched.update(write(part))
+            return
+        except DatabaseError as error:
+            if is_away(error):
+                raise
+            if len(part) == 1:
+                if may_pass(error):  # a time-out, a conflict: it says nothing against the row
+                    self.left.add(_fenced(part[0]))
+                else:
+                    refused(part[0], error)
+                return
+        middle = len(part) // 2
+        self._in_halves(part[:middle], write, refused)
+        self._in_halves(part[middle:], write, refused)
+
+    def _end_as_failure(self, one: Ended, error: DatabaseError) -> None:
+        failure = decide_unrunnable(one.claim, error, self._options)
+        self.ends[_fenced(one)] = replace(one, result=None, failure=failure)
+
+    def _end_in_ascii(self, one: Ended, error: DatabaseError) -> None:
+        """Try once more with text that a database of any encoding takes."""
+        assert one.failure is not None
+        text = one.failure.error
+        plain = replace(one, failure=replace(one.failure, error=text and text.in_ascii()))
+        self.ends[_fenced(one)] = plain
+        self._in_halves([plain], self._end, self._leave)
+
+    def _leave(self, one: Ended, error: DatabaseError) -> None:
+        logger.error("The end of job %s cannot be stored: %s", one.claim.id, error)
+        self.left.add(_fenced(one))
+
+    def _look_up(self) -> None:
+        """Find out about rows that were passed over: locked, lost, or written before.
+
+        Before: by a try whose answer was lost.
+        """
+        found = self._storage.verdicts([self.ends[each].claim for each in self._unmatched])
+        for fenced in self._unmatched:
+            one, verdict = self.ends[fenced], found[fenced]
+            expected = Outcome.SUCCEEDED if one.failure is None else one.failure.outcome
+            if verdict.outcome == expected:
+                continue
+            (self.left if verdict.still_ours else self.lost).add(fenced)
+
+
+def _bounded(ended: Iterable[Ended]) -> Iterator[list[Ended]]:
+    """Cut ends into the parts that go in one statement: bounded in text."""
+    part: list[Ended] = []
+    room = CHUNK_CHARACTERS
+    for one in ended:
+        size = one.text_size
+        if part and size > room:
+            yield part
+            part, room = [], CHUNK_CHARACTERS
+        part.append(one)
+        room -= size
+    if part:
+        yield part
 
 
 def _fenced(ended: Ended) -> Fenced:
     return ended.claim.id, ended.claim.fence
-
-
-def _is_lost(storage: Storage, ended: Ended, missing: set[Fenced]) -> bool:
-    """Return whether the end of this execution was refused, or lost before it was written."""
-    claim = ended.claim
-    if ended.committed:
-        return False
-    if ended.result is None and ended.failure is None:
-        emit("job.lease_lost", level=logging.WARNING, job=claim.id, fence=claim.fence)
-        return True
-    if _fenced(ended) not in missing:
-        return False
-    expected = Outcome.SUCCEEDED if ended.failure is None else ended.failure.outcome
-    if storage.verdict(claim).outcome == expected:
-        return False  # an earlier try of this batch was committed, only its answer was lost
-    emit("job.lease_lost", level=logging.WARNING, job=claim.id, fence=claim.fence)
-    return True
 
 
 # --- announcements ----------------------------------------

@@ -23,7 +23,7 @@ import django
 from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from jobqueue.conf import ENQUEUE_CHUNK, Options
+from jobqueue.conf import CHUNK_CHARACTERS, ENQUEUE_CHUNK, Options
 from jobqueue.engine.announce import announce
 from jobqueue.engine.arguments import check_call
 from jobqueue.engine.definitions import as_moment
@@ -41,8 +41,6 @@ creator: ContextVar[str] = ContextVar("jobqueue_creator", default="")
 trace_carrier: ContextVar[Mapping[str, str] | None] = ContextVar("jobqueue_trace", default=None)
 """W3C trace headers (traceparent, tracestate) that jobs made in this context carry."""
 
-CHUNK_CHARACTERS = 4 * 1024 * 1024
-"""Arguments in one INSERT: a thousand large ones would be more than a server takes (1 GB)."""
 MAX_CREATOR_BYTES = 255
 MAX_TRACE_BYTES = 2_048
 """traceparent takes 55 bytes, tracestate at least 512 by its standard."""

@@ -29,6 +29,7 @@ from jobqueue.exceptions import InvalidArgument, RowLocked
 from jobqueue.models import Action
 from jobqueue.storage import Storage, storage_for
 from jobqueue.storage.busy import is_busy, is_foreign
+from jobqueue.storage.errors import LOCK_NOT_AVAILABLE, sqlstate
 
 MAX_ROWS = 1_000
 """Jobs changed in one transaction: short enough that no worker waits, small enough to undo."""
@@ -38,7 +39,6 @@ LOCK_PAUSE_SECONDS = 0.05
 trying a few times meets the first kind and does not wait for the second."""
 LOCK_WAIT_SECONDS = 2.0
 """No statement of an operation waits longer for a lock (two operators who touch one queue)."""
-_LOCK_NOT_AVAILABLE = "55P03"
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,5 +181,4 @@ def parse_ids(ids: Iterable[UUID | str]) -> list[UUID]:
 
 def _may_pass(error: OperationalError) -> bool:
     """Return whether the same operation may succeed a moment later."""
-    locked = getattr(error.__cause__, "sqlstate", None) == _LOCK_NOT_AVAILABLE
-    return locked or is_serialization_failure(error)
+    return sqlstate(error) == LOCK_NOT_AVAILABLE or is_serialization_failure(error)

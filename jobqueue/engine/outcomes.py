@@ -37,6 +37,14 @@ class Ended:
     def is_success(self) -> bool:
         return self.committed or self.result is not None
 
+    @property
+    def text_size(self) -> int:
+        """Characters that writing this end down takes, roughly."""
+        if self.result is not None:
+            return len(self.result)
+        error = self.failure and self.failure.error
+        return len(error.traceback) if error else 0
+
     def as_success(self) -> Success:
         """Return the row of a batched finish, with ages as of now."""
         assert self.result is not None

@@ -9,6 +9,8 @@ from django.db import DatabaseError, InterfaceError
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.transaction import TransactionManagementError
 
+from jobqueue.storage.errors import sqlstate
+
 SERIALIZATION_FAILURES = frozenset({"40001", "40P01"})
 _STATEMENT_FORGOTTEN = "26000"
 _IN_FAILED_TRANSACTION = "25P02"
@@ -68,11 +70,6 @@ class Witness:
             "was committed. To go on, catch it outside of a `with transaction.atomic():` block."
         )
         return cause
-
-
-def sqlstate(error: BaseException) -> str | None:
-    """Return the SQLSTATE that the server gave for an error of Django's, None if there is none."""
-    return getattr(error.__cause__, "sqlstate", None)
 
 
 def backend_pid(connection: BaseDatabaseWrapper) -> int | None:

@@ -85,7 +85,7 @@ def recover(storage: Storage, death: Death, options: Options) -> Recovered:
 def release(storage: Storage, held: Sequence[Held], death: Death, options: Options) -> Recovered:
     """Lead the jobs of a dead worker on, in one guarded batch; announce what is final."""
     endings = [_ending(job, death, options) for job in held]
-    unmatched = set(storage.end_many(endings, skip_locked=True))
+    unmatched = set(storage.end_many(endings))
     counts = {State.READY: 0, State.RETRYING: 0, State.DEAD: 0}
     released = 0
     for job, ending in zip(held, endings, strict=True):
@@ -102,13 +102,13 @@ def release(storage: Storage, held: Sequence[Held], death: Death, options: Optio
 def release_uncharged(storage: Storage, held: Sequence[Held]) -> int:
     """Give back jobs whose code never started, from a worker that is alive; return how many."""
     endings = [_unharmed(job) for job in held]
-    return len(endings) - len(storage.end_many(endings, skip_locked=True))
+    return len(endings) - len(storage.end_many(endings))
 
 
 def reap_overdue(storage: Storage, held: Sequence[Held], options: Options) -> Recovered:
     """Take jobs that are well past their deadline, also from live workers: a time-out."""
     endings = [_timed_out(job, options) for job in held]
-    unmatched = set(storage.end_many(endings, skip_locked=True))
+    unmatched = set(storage.end_many(endings))
     done = [
         (job, ending)
         for job, ending in zip(held, endings, strict=True)

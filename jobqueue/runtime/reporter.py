@@ -20,7 +20,8 @@ from jobqueue.events import emit
 from jobqueue.runtime.loop import Loop
 from jobqueue.storage import storage_for
 from jobqueue.storage.busy import is_busy
-from jobqueue.storage.connections import discard, is_away
+from jobqueue.storage.connections import discard
+from jobqueue.storage.errors import may_pass
 
 logger = logging.getLogger("jobqueue")
 
@@ -80,7 +81,7 @@ class Reporter:
         except DatabaseError as error:
             if is_busy(error):
                 return False  # SQLite: an atomic job that has written holds the lock to its end
-            if is_away(error):
+            if may_pass(error):
                 raise
             logger.exception("Reports of jobs were refused by the database, and are dropped")
             self._reports.dropped += len(batch.progress) + len(batch.lines)

@@ -32,12 +32,20 @@ Finished = tuple[Ended, int | None]
 """How a job ended, and its entry in the ledger if it has got one."""
 
 
+PUT_OFF_SECONDS = 0.1
+MAX_PUT_OFF_SECONDS = 5.0
+"""Pauses between tries to write an end that could not be written; they double."""
+
+
 class Outbox:
     """Ends that are still to be written; wakes the fetch loop."""
 
     def __init__(self, wake: threading.Event) -> None:
         self._items: deque[Finished] = deque()
         self._wake = wake
+        self._later: list[Finished] = []
+        self._later_at = 0.0
+        self._pause = PUT_OFF_SECONDS
 
     def put(self, finished: Finished, *, is_urgent: bool = True) -> None:
         """Hand over an end, from any thread; urgent ones wake the fetch loop."""
@@ -46,8 +54,10 @@ class Outbox:
             self._wake.set()
 
     def take(self, limit: int) -> list[Finished]:
-        """Return up to `limit` ends, oldest first."""
+        """Return up to `limit` ends, oldest first, and with them what was put off until now."""
         taken: list[Finished] = []
+        if self._later and time.monotonic() >= self._later_at:
+            taken, self._later = self._later[:limit], self._later[limit:]
         with suppress(IndexError):
             while len(taken) < limit:
                 taken.append(self._items.popleft())
@@ -57,7 +67,20 @@ class Outbox:
         """Return ends that could not be written, to the front."""
         self._items.extendleft(reversed(items))
 
+    def put_off(self, items: list[Finished]) -> None:
+        """Take ends that could not be written just now; `take` returns them after a while.
+
+        To be called after every try, also without any: the pauses grow only while there are some.
+        """
+        self._later += items
+        if not self._later:
+            self._pause = PUT_OFF_SECONDS
+        elif items:
+            self._later_at = time.monotonic() + self._pause
+            self._pause = min(self._pause * 2, MAX_PUT_OFF_SECONDS)
+
     def __len__(self) -> int:
+        """Return how many ends can be written now: those put off are not among them."""
         return len(self._items)
 
 

@@ -40,7 +40,8 @@ from jobqueue.runtime.slots import AsyncSlots, Finished, Outbox, ThreadSlots
 from jobqueue.runtime.spec import ChildSpec
 from jobqueue.states import State
 from jobqueue.storage import Storage, storage_for
-from jobqueue.storage.connections import discard, is_away, prepare_process
+from jobqueue.storage.connections import discard, prepare_process
+from jobqueue.storage.errors import may_pass
 from jobqueue.storage.records import Claim, Ending, NewWorker
 from jobqueue.tasks import autodiscover, registry
 
@@ -256,13 +257,16 @@ class Worker:
         if not finished:
             return 0
         try:
-            flush(self._storage(), [ended for ended, _ in finished], self.environment)
+            left = flush(self._storage(), [ended for ended, _ in finished], self.environment)
         except Error:
             self._outbox.put_back(finished)
             raise
+        again = {id(ended) for ended in left}
+        self._outbox.put_off([item for item in finished if id(item[0]) in again])
         for item in finished:
-            self._forget(item)
-        return len(finished)
+            if id(item[0]) not in again:
+                self._forget(item)
+        return len(finished) - len(left)
 
     def _forget(self, item: Finished) -> None:
         ended, entry = item
@@ -349,7 +353,7 @@ class Worker:
 
     def _failed(self, error: Exception) -> None:
         """Drop the session and wait a jittered, bounded while; say so once."""
-        if not is_away(error):
+        if not may_pass(error):
             raise error
         logger.debug("The fetch loop failed", exc_info=error)
         discard(self._connection)

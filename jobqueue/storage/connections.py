@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 from uuid import UUID
 
-from django.db import InterfaceError, InternalError, OperationalError, connections
+from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.utils import load_backend
 
@@ -104,17 +104,6 @@ def transaction_on(connection: BaseDatabaseWrapper) -> Iterator[None]:
     finally:
         with suppress(Exception):
             connection.set_autocommit(True)
-
-
-def is_away(error: BaseException) -> bool:
-    """Return whether `error` is about the session or the server, not about what was sent.
-
-    So the same may be asked again later. A server that takes no writes for a while (a standby
-    that is not promoted yet) is one of these: InternalError, SQLSTATE class 25.
-    """
-    if isinstance(error, InternalError):
-        return (getattr(error.__cause__, "sqlstate", None) or "").startswith("25")
-    return isinstance(error, OperationalError | InterfaceError)
 
 
 def discard(connection: BaseDatabaseWrapper) -> None:

@@ -24,6 +24,7 @@ from jobqueue.conf import (
 from jobqueue.exceptions import RowLocked
 from jobqueue.ids import lock_key, session_name
 from jobqueue.storage.connections import transaction_on
+from jobqueue.storage.errors import LOCK_NOT_AVAILABLE, sqlstate
 from jobqueue.storage.postgres_commit import finish_and_commit, may_go_together
 from jobqueue.storage.postgres_reports import PostgresReports
 from jobqueue.storage.postgres_waiting import PostgresWaiting
@@ -51,8 +52,6 @@ from jobqueue.storage.rows import (
     worker_row,
 )
 from jobqueue.storage.statements import statement
-
-_LOCK_NOT_AVAILABLE = "55P03"
 
 
 class PostgresStorage(
@@ -160,16 +159,11 @@ class PostgresStorage(
         ]
 
     def end_many(
-        self, endings: Sequence[Ending], *, skip_locked: bool = False, now: datetime | None = None
+        self, endings: Sequence[Ending], now: datetime | None = None
     ) -> list[tuple[UUID, int]]:
-        sql = statement(
-            self.vendor, "end_attempts", skip_locked="SKIP LOCKED" if skip_locked else ""
-        )
         rows = json.dumps([ending_row(ending) for ending in endings], ensure_ascii=False)
-        return [
-            (row[0], row[1])
-            for row in self._run(sql, {"rows": rows, "ids": ids_of(endings), "now": now})
-        ]
+        found = self._rows("end_attempts", rows=rows, ids=ids_of(endings), now=now)
+        return [(row[0], row[1]) for row in found]
 
     def hold(self, claim: Claim, idle_timeout_seconds: float | None) -> None:
         limit = idle_timeout_seconds
@@ -188,6 +182,15 @@ class PostgresStorage(
             found = self._rows("find_attempt", id=claim.id, fence=claim.fence, worker=claim.worker)
         ours = bool(row) and row[0] == ("running", claim.fence, claim.worker)
         return Verdict(outcome=found[0][0] if found else None, still_ours=ours)
+
+    def verdicts(self, claims: Sequence[Claim]) -> dict[tuple[UUID, int], Verdict]:
+        rows = self._rows(
+            "read_verdicts",
+            ids=[claim.id for claim in claims],
+            fences=[claim.fence for claim in claims],
+            workers=[claim.worker for claim in claims],
+        )
+        return {(row[0], row[1]): Verdict(row[2], row[3]) for row in rows}
 
     # --- steps ----------------------------------------
 
@@ -300,7 +303,7 @@ class PostgresStorage(
         try:
             return bool(self._rows("force_cancel", id=claim_id, fence=fence, reason=reason[:64]))
         except DatabaseError as error:
-            if _sqlstate(error) == _LOCK_NOT_AVAILABLE:
+            if sqlstate(error) == LOCK_NOT_AVAILABLE:
                 raise RowLocked(
                     "The job's row is locked by a transaction that is about to end; try again."
                 ) from error
@@ -341,10 +344,6 @@ class PostgresStorage(
 
 def _signed(key: int) -> int:
     return key - 2**64 if key >= 2**63 else key
-
-
-def _sqlstate(error: BaseException) -> str | None:
-    return getattr(error.__cause__, "sqlstate", None)
 
 
 def _array(items: Sequence[str]) -> str:

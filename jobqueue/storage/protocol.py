@@ -122,16 +122,18 @@ class Storage(
         self.finish_one(claim, result, started_ago)
 
     def finish_many(self, worker: UUID, successes: Sequence[Success]) -> list[tuple[UUID, int]]:
-        """Finish jobs without effects in one transaction; return (id, fence) of those not ours."""
+        """Finish jobs without effects in one transaction; return (id, fence) of those it did not.
+
+        Never waits for a row's lock: what is locked is left, and returned like what is not ours.
+        """
         raise NotImplementedError
 
     def end_many(
-        self, endings: Sequence[Ending], *, skip_locked: bool = False, now: datetime | None = None
+        self, endings: Sequence[Ending], now: datetime | None = None
     ) -> list[tuple[UUID, int]]:
-        """Lead running jobs to other states; return (id, fence) of those that did not match.
+        """Lead running jobs to other states; return (id, fence) of those that were not.
 
-        With `skip_locked` rows locked by somebody are left alone (and reported): a reaper never
-        waits for a lock.
+        Never waits for a row's lock: what is locked is left, and returned like what does not match.
         """
         raise NotImplementedError
 
@@ -144,6 +146,13 @@ class Storage(
 
     def verdict(self, claim: Claim) -> Verdict:
         """Return what became of `claim`: wait for its row's lock, then read our attempt row."""
+        raise NotImplementedError
+
+    def verdicts(self, claims: Sequence[Claim]) -> dict[tuple[UUID, int], Verdict]:
+        """Return what became of each claim, by (id, fence), as a plain read: waits for nobody.
+
+        So one whose end is just being committed is still said to be ours.
+        """
         raise NotImplementedError
 
     # --- steps: own connection, own transaction ----------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
@@ -214,18 +214,8 @@ class HorizonHolder(NamedTuple):
     transactions: int
 
 
-@dataclass(frozen=True, slots=True)
-class StepRecord:
-    """A step's recorded result: JSON text."""
-
-    name: str
-    result: str
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """What the attempt table says of one claim: its outcome, if its end was ever committed."""
 
     outcome: str | None
     still_ours: bool
-    facts: dict[str, str] = field(default_factory=dict)

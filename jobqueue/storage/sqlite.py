@@ -10,7 +10,7 @@ Differences from PostgreSQL:
 
 - a worker lives as long as its process holds the lock of its life file, never by time
   (`jobqueue.storage.life_file`); a database in memory belongs to one process, which is alive;
-- `skip_locked` means nothing, there are no sessions to end and no notifications;
+- there are no locks of rows to pass over, no sessions to end and no notifications;
 - a step is recorded only outside the job's own transaction, which holds the only write lock;
 - times have milliseconds; jobs of the same rank go by id.
 """
@@ -192,7 +192,7 @@ class SQLiteStorage(SQLiteReports, SQLiteOperators):
 
     @writes
     def end_many(
-        self, endings: Sequence[Ending], *, skip_locked: bool = False, now: datetime | None = None
+        self, endings: Sequence[Ending], now: datetime | None = None
     ) -> list[tuple[UUID, int]]:
         clock = self._clock(now)
         return [(e.id, e.fence) for e in endings if not self._end(e, clock)]
@@ -216,9 +216,16 @@ class SQLiteStorage(SQLiteReports, SQLiteOperators):
     @writes
     def verdict(self, claim: Claim) -> Verdict:
         """Return what became of `claim`, read under the write lock: nobody is still committing."""
+        return self._verdict(claim)
+
+    @reads
+    def verdicts(self, claims: Sequence[Claim]) -> dict[tuple[UUID, int], Verdict]:
+        return {(claim.id, claim.fence): self._verdict(claim) for claim in claims}
+
+    def _verdict(self, claim: Claim) -> Verdict:
         guard = {"id": claim.id, "fence": claim.fence, "worker": claim.worker}
+        ours = bool(self._rows("find_held", **guard))  # first: if not ours, its end is there to see
         found = self._rows("find_attempt", **guard)
-        ours = bool(self._rows("find_held", **guard))
         return Verdict(outcome=found[0][0] if found else None, still_ours=ours)
 
     # --- steps ----------------------------------------

@@ -120,9 +120,9 @@ class Bench:
             return run
         return asyncio.run(_in_loop(run)) if task.is_async else run_sync(run, has_next=has_next)
 
-    def flush(self, *ended: Ended) -> None:
-        """Write ends as the fetch loop does."""
-        flush(self.storage, ended, self.environment)
+    def flush(self, *ended: Ended) -> list[Ended]:
+        """Write ends as the fetch loop does; return those to be written later."""
+        return flush(self.storage, ended, self.environment)
 
     def run(
         self,

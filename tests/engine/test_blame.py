@@ -163,9 +163,11 @@ def test_a_job_that_had_not_started_is_given_back_unharmed(bench: Bench):
 
 
 def test_of_several_jobs_only_those_that_had_started_are_suspects(bench: Bench):
-    jobs = [Ran(bench.enqueue(leave)) for _ in range(3)]
+    for _ in range(3):
+        bench.enqueue(leave)
     worker = register(bench.storage)
     claims = bench.storage.claim_many(worker, ["default"], [atomic_job.module_path], 3)
+    jobs = [Ran(claim.id) for claim in claims]
     started = {(claims[1].id, claims[1].fence)}
     recovered = recover(
         bench.storage, Death(worker, "killed", started=started), bench.environment.options

@@ -220,7 +220,7 @@ def test_nobody_takes_the_job_away_while_a_block_is_open(bench: Bench, task):
                 state="ready",
                 outcome="lost",
             )
-            refused.extend(bench.storage.end_many([lost], skip_locked=True))
+            refused.extend(bench.storage.end_many([lost]))
 
     claim = bench.claim_one(body, task)
     bench.flush(bench.execute(claim, task))

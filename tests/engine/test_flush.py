@@ -1,15 +1,19 @@
 """Batches: a bad row stands alone, an answer lost is no lease lost, nothing is forgotten."""
 
-import pytest
-from django.db import DataError, OperationalError
+from contextlib import contextmanager
 
+import pytest
+from django.db import DataError, OperationalError, connection, transaction
+
+from jobqueue.engine import completion
 from jobqueue.engine.outcomes import Ended, decide_failure
 from jobqueue.events import subscribe
 from jobqueue.signals import job_died
+from jobqueue.storage import storage_for
 from tests.engine import faults
 from tests.engine.bench import Bench, Ran, leave
 from tests.engine.tasks import plain_job
-from tests.storage.making import everything
+from tests.storage.making import everything, run_sql
 
 
 @pytest.fixture
@@ -121,17 +125,156 @@ def test_a_refused_finish_is_recorded_as_a_failure_and_told(bench: Bench, events
 
 def test_an_end_that_cannot_be_stored_does_not_stop_the_others(bench: Bench):
     found = claims(bench, 5)
+    ended = [failed(bench, claim) for claim in found]
     with faults.at("end_many", refusing({found[2].id})):
-        bench.flush(*[failed(bench, claim) for claim in found])
+        assert bench.flush(*ended) == [ended[2]]
     assert states(found) == ["retrying", "retrying", "running", "retrying", "retrying"]
 
 
-def test_a_row_refused_in_every_way_stays_for_the_reaper_and_stops_nobody(bench: Bench):
+def test_a_row_refused_in_every_way_stays_held_until_the_reaper_takes_it(bench: Bench, events):
+    """Given back by the beat it would run again and again: that its end was refused is no news."""
     found = claims(bench, 3)
     bad = {found[1].id}
+    ended = [succeeded(claim) for claim in found]
     with faults.at("finish_many", refusing(bad)), faults.at("end_many", refusing(bad)):
-        bench.flush(*[succeeded(claim) for claim in found], failed(bench, claims(bench, 1)[0]))
-    assert states(found) == ["succeeded", "running", "succeeded"]
+        assert bench.flush(*ended, failed(bench, claims(bench, 1)[0])) == [ended[1]]
+        assert bench.flush(ended[1]) == [ended[1]]
+        assert states(found) == ["succeeded", "running", "succeeded"]
+    bench.reap(found[1])
+    assert bench.flush(ended[1]) == []
+    assert states(found) == ["succeeded", "ready", "succeeded"]
+    assert names(events).count("job.lease_lost") == 1
+
+
+def test_an_error_that_the_encoding_of_the_database_does_not_take_is_kept_in_ascii(bench: Bench):
+    def of_few_characters(storage, proceed):
+        if any(row.error and not row.error.message.isascii() for row in proceed.args[-1]):
+            raise DataError("has no equivalent in encoding LATIN1")
+        return proceed()
+
+    found = claims(bench, 2)
+    ended = [failed(bench, found[0]), failed(bench, found[1], "鍵")]
+    with faults.at("end_many", of_few_characters):
+        assert bench.flush(*ended) == []
+    assert states(found) == ["retrying", "retrying"]
+    assert Ran(found[1].id).attempt.error_message == "\\u9375"
+
+
+# --- what may pass ----------------------------------------
+
+
+def in_time_only(rows, code):
+    """A hook that answers larger batches with an error of this SQLSTATE."""
+
+    def hook(storage, proceed):
+        if len(proceed.args[-1]) > rows:
+            cause = Exception()
+            cause.sqlstate = code  # type: ignore[attr-defined]
+            raise OperationalError("on purpose") from cause
+        return proceed()
+
+    return hook
+
+
+@pytest.mark.parametrize("code", ["57014", "54000", "53200"])
+@pytest.mark.parametrize("method", ["finish_many", "end_many"])
+def test_a_batch_that_is_too_much_for_the_server_is_split(bench: Bench, method, code):
+    found = claims(bench, 6)
+    ended = [succeeded(claim) for claim in found[:3]]
+    ended += [failed(bench, claim) for claim in found[3:]]
+    with faults.at(method, in_time_only(1, code)):
+        assert bench.flush(*ended) == []
+    assert states(found) == ["succeeded"] * 3 + ["retrying"] * 3
+
+
+@pytest.mark.parametrize("code", ["57014", "55P03", "53100"])
+def test_a_time_out_says_nothing_against_a_row(bench: Bench, events, code):
+    """Recorded as refused it would be a dead letter, of a job that succeeded."""
+    (claim,) = claims(bench, 1)
+    ended = succeeded(claim)
+    with faults.at("finish_many", in_time_only(0, code)):
+        assert bench.flush(ended) == [ended]
+    assert states([claim]) == ["running"]
+    assert bench.flush(ended) == []
+    assert states([claim]) == ["succeeded"]
+    assert "job.lease_lost" not in names(events)
+
+
+def test_what_is_too_large_alone_is_refused(bench: Bench):
+    (claim,) = claims(bench, 1)
+    with faults.at("finish_many", in_time_only(0, "54000")):
+        assert bench.flush(succeeded(claim)) == []
+    assert states([claim]) == ["dead"]
+
+
+@pytest.mark.parametrize("kind", ["results", "tracebacks"])
+def test_a_flush_is_cut_into_statements_of_bounded_text(bench: Bench, monkeypatch, kind):
+    sizes = []
+
+    def count(storage, proceed):
+        sizes.append(len(proceed.args[-1]))
+        return proceed()
+
+    monkeypatch.setattr(completion, "CHUNK_CHARACTERS", 1_000)
+    found = claims(bench, 5)
+    if kind == "results":
+        ended = [succeeded(claim, '"' + "x" * 400 + '"') for claim in found]
+    else:
+        ended = [failed(bench, claim, "x" * 400) for claim in found]
+    with faults.at("finish_many", count), faults.at("end_many", count):
+        assert bench.flush(*ended) == []
+    assert sizes == [2, 2, 1]
+
+
+# --- locked rows ----------------------------------------
+
+
+@pytest.fixture
+def impatient(bench: Bench):
+    """The fetch loop's session fails where it would wait for a lock."""
+    run_sql(bench.storage.connection, "SET lock_timeout = '3s'")
+
+
+@contextmanager
+def locked(claim, storage=None):
+    """Hold the row of a job, as a guarded block or an outsider does."""
+    with transaction.atomic():
+        if storage is not None:
+            storage_for(connection).hold(claim, None)
+        else:
+            lock = "SELECT 1 FROM jobqueue_job WHERE id = %s FOR UPDATE"
+            run_sql(connection, lock, [claim.id])
+        yield
+
+
+@pytest.mark.postgres_only("SQLite has no row locks")
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("end", [succeeded, failed], ids=["success", "failure"])
+def test_a_row_that_a_successor_holds_is_reported_at_once(bench: Bench, events, end):
+    """Else its guarded block, however long, keeps the fetch loop from turning, and so the beat."""
+    stale, good = claims(bench, 2)
+    ended = [succeeded(c) if end is succeeded else failed(bench, c) for c in (stale, good)]
+    taken = bench.take_away(stale)
+    with locked(taken, bench.storage):
+        assert bench.flush(*ended) == []
+        assert names(events).count("job.lease_lost") == 1
+    assert states([stale]) == ["running"]
+    assert states([good]) == ["succeeded" if end is succeeded else "retrying"]
+
+
+@pytest.mark.postgres_only("SQLite has no row locks")
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("end", [succeeded, failed], ids=["success", "failure"])
+def test_a_row_of_ours_that_somebody_locks_holds_nobody_else_up(bench: Bench, events, end):
+    found = claims(bench, 3)
+    ended = [succeeded(c) if end is succeeded else failed(bench, c) for c in found]
+    done = "succeeded" if end is succeeded else "retrying"
+    with locked(found[1]):
+        assert bench.flush(*ended) == [ended[1]]
+        assert states(found) == [done, "running", done]
+    assert bench.flush(ended[1]) == []
+    assert states(found) == [done] * 3
+    assert "job.lease_lost" not in names(events)
 
 
 # --- a database that is away ----------------------------------------

@@ -1,6 +1,5 @@
 """Taking jobs back from the dead: the order of it, what is in flight, and whom it never robs."""
 
-import threading
 from dataclasses import replace
 from datetime import timedelta
 
@@ -18,7 +17,6 @@ from tests.engine import faults
 from tests.engine.bench import Bench, Ran, effects, leave
 from tests.engine.cutting import is_there
 from tests.engine.tasks import atomic_job, plain_job
-from tests.process.waiting import wait_until
 from tests.storage.making import register, run_sql
 
 POSTGRES = pytest.mark.postgres_only("SQLite has no sessions")
@@ -182,42 +180,25 @@ def test_a_row_that_somebody_has_locked_is_left_to_the_next_round(make_bench, mo
 
 
 @POSTGRES
-def test_a_reaper_held_up_by_a_lock_does_not_rob_the_successor(bench: Bench):
-    """The re-check after a lock sees the new run; judged by value it does not match."""
+def test_a_reaper_that_meets_a_lock_does_not_rob_the_successor(bench: Bench):
+    """It neither waits for the lock nor goes by who held the job when it looked."""
     worker = register(bench.storage)
     (claim,) = claim_for(bench, worker)
     held = bench.storage.running_of([worker])
     successor = register(bench.storage)
-
+    death = Death(worker, "killed")
+    run_sql(bench.storage.connection, "SET lock_timeout = '3s'")
     with psycopg.connect(url_in_use("default")) as other_reaper:
         other_reaper.execute(
             "UPDATE jobqueue_job SET worker = %s, fence = fence + 1 WHERE id = %s",
             [successor, claim.id],
         )
-
-        def commit_when_waited_for():
-            with psycopg.connect(url_in_use("default"), autocommit=True) as watcher:
-                wait_until(lambda: blocked(watcher), "the reaper to wait for the row")
-            other_reaper.commit()
-
-        thread = threading.Thread(target=commit_when_waited_for)
-        thread.start()
-        # Without SKIP LOCKED, so that it waits for the row and has to look again.
-        endings = [recovery._ending(job, Death(worker, "killed"), bench.environment.options)
-                   for job in held]  # fmt: skip
-        unmatched = bench.storage.end_many(endings)
-        thread.join()
-    assert unmatched == [(claim.id, claim.fence)]
+        meanwhile = recovery.release(bench.storage, held, death, bench.environment.options)
+    afterwards = recovery.release(bench.storage, held, death, bench.environment.options)
+    assert meanwhile == afterwards == recovery.Recovered()
     ran = Ran(claim.id)
     assert (ran.state, ran.job.worker, ran.job.fence) == ("running", successor, claim.fence + 1)
     assert ran.attempts == []
-
-
-def blocked(session) -> bool:
-    row = session.execute(
-        "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-    ).fetchone()
-    return bool(row[0])
 
 
 def test_a_job_taken_over_between_look_and_release_stays_with_its_successor(bench: Bench):

@@ -17,6 +17,7 @@ from jobqueue.runtime.slots import AsyncSlots, Outbox, ThreadSlots
 from tests.engine.bench import Bench, Ran, leave
 from tests.engine.tasks import async_job, atomic_job, plain_job
 from tests.engine.test_isolation import OPEN, unheard
+from tests.runtime.clock import Clock
 from tests.runtime.test_appetite import claim as make_claim
 
 __all__ = ["unheard"]
@@ -372,3 +373,25 @@ def test_ends_come_out_in_order_and_go_back_to_the_front():
     assert len(outbox) == 5
     assert outbox.take(10) == ends
     assert outbox.take(10) == []
+
+
+def test_ends_that_were_put_off_come_again_after_growing_pauses(monkeypatch):
+    monkeypatch.setattr(slots_module, "time", clock := Clock())
+    outbox = Outbox(threading.Event())
+    end = make_claim(str(new_job_id())), 1
+    pauses = []
+    for _ in range(8):
+        before = clock.now
+        outbox.put_off([end])
+        assert (len(outbox), outbox.take(10)) == (0, [])
+        while not outbox.take(10):
+            outbox.put_off([])  # others are written meanwhile
+            clock.advance(0.05)
+        pauses.append(clock.now - before)
+    assert pauses == sorted(pauses)
+    assert pauses[0] < 0.2
+    assert 5.0 <= pauses[-1] < 5.1
+    outbox.put_off([])
+    outbox.put_off([end])
+    clock.advance(0.1)
+    assert outbox.take(10) == [end]

@@ -178,7 +178,7 @@ def test_a_reaper_ends_by_the_dead_workers_own_guard(storage: Storage) -> None:
         ending(lost, "ready", outcome="lost", suspicion=1),
         ending(safe._replace(worker=dead), "ready", outcome="lost", suspicion=1),
     ]
-    assert storage.end_many(endings, skip_locked=True) == [(safe.id, safe.fence)]
+    assert storage.end_many(endings) == [(safe.id, safe.fence)]
     assert states(lost.id, safe.id) == ["ready", "running"]
 
 
@@ -189,7 +189,7 @@ def test_text_of_any_script_and_size_is_kept(storage: Storage, held: Claim) -> N
     assert (attempt.error_message, len(attempt.traceback)) == (error.message, 32_768)
 
 
-@pytest.mark.postgres_only("SQLite has no row locks: skip_locked means nothing there")
+@pytest.mark.postgres_only("SQLite has no row locks")
 def test_a_reaper_never_waits_for_a_locked_row(storage: Storage) -> None:
     worker = register(storage)
     locked, free = claimed(storage, worker), claimed(storage, worker)
@@ -197,10 +197,10 @@ def test_a_reaper_never_waits_for_a_locked_row(storage: Storage) -> None:
     with transaction.atomic():
         lock = "SELECT 1 FROM jobqueue_job WHERE id = %s FOR NO KEY UPDATE"
         run_sql(connection, lock, [locked.id])
-        reported = storage.end_many(endings, skip_locked=True)
+        reported = storage.end_many(endings)
     assert reported == [(locked.id, locked.fence)]
     assert states(locked.id, free.id) == ["running", "ready"]
-    assert storage.end_many(endings, skip_locked=True) == [(free.id, free.fence)]
+    assert storage.end_many(endings) == [(free.id, free.fence)]
 
 
 def test_attempts_are_numbered_without_a_gap_whatever_ends_them(storage: Storage) -> None:

@@ -408,3 +408,24 @@ def test_a_verdict_waits_for_a_session_that_is_still_committing(
         looker.start()
     looker.join()
     assert [v.outcome for v in found] == ["succeeded"]
+
+
+def test_verdicts_say_the_same_of_many(storage: Storage) -> None:
+    worker = register(storage)
+    finished, running, reaped, removed = (claimed(storage, worker) for _ in range(4))
+    storage.finish_many(worker, [success(finished)])
+    storage.end_many([ending(reaped, "ready", outcome="lost")])
+    gone(storage, removed)
+    claims = [finished, running, reaped, removed, other_worker(storage, running)]
+    claims[-1] = claims[-1]._replace(fence=running.fence + 1)
+    found = storage.verdicts(claims)
+    expected = [("succeeded", False), (None, True), ("lost", False), (None, False), (None, False)]
+    assert [found[each.id, each.fence] for each in claims] == expected
+
+
+@pytest.mark.postgres_only("SQLite has no row locks")
+def test_verdicts_wait_for_nobody(storage: Storage, held: Claim) -> None:
+    run_sql(storage.connection, "SET lock_timeout = '3s'")
+    with transaction.atomic():
+        run_sql(connection, "SELECT 1 FROM jobqueue_job WHERE id = %s FOR UPDATE", [held.id])
+        assert storage.verdicts([held])[held.id, held.fence] == (None, True)

@@ -118,7 +118,7 @@ class Fleet:
     def end(self, n: int) -> None:
         batch = {held.id: held for held in self.recent(n, 1 + n % 2)}
         endings = [ending(held, **WAYS_OUT[n % len(WAYS_OUT)]) for held in batch.values()]
-        reported = self.operator.end_many(endings, skip_locked=n % 2 == 0)
+        reported = self.operator.end_many(endings)
         self.check_reported(list(batch.values()), reported)
 
     def check_reported(self, batch: list[Claim], reported: list[tuple[UUID, int]]) -> None:
@@ -158,7 +158,7 @@ class Fleet:
             job_id for job_id, (owner, _) in self.owner.items() if owner == worker
         }
         endings = [ending(held, "ready", outcome="lost", suspicion=1) for held in lost]
-        assert self.operator.end_many(endings, skip_locked=True) == []
+        assert self.operator.end_many(endings) == []
         for held in lost:
             del self.owner[held.id]
         assert worker not in self.operator.orphan_workers()

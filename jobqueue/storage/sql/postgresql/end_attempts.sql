@@ -2,8 +2,9 @@
 -- Caller: Storage.end_many (the worker's retry, bury, snooze, release; recovery's reap).
 -- Every row carries its whole guard by value, also for a reaper: a dead worker is never judged by
 -- a sub-select in the statement that changes the job (seen: a live worker robbed on re-check).
--- {skip_locked}: SKIP LOCKED for those who must not wait. Index: primary key; why no other: see
--- finish_one.sql.
+-- Waits for nobody: a row of another worker's may be locked for as long as that likes, and one that
+-- is ours by an outsider. The whole guard stands where rows are locked, so that others are not.
+-- Index: primary key; why no other: see finish_one.sql.
 WITH given AS MATERIALIZED (
     SELECT r.*, c.now
     FROM json_to_recordset(%(rows)s::json) AS r(
@@ -13,9 +14,10 @@ WITH given AS MATERIALIZED (
              clear_suspicions boolean, alone boolean, aging float8),
          (SELECT coalesce(%(now)s::timestamptz, statement_timestamp()) AS now) AS c
 ), locked AS MATERIALIZED (
-    SELECT id, claimed_at, greatest(run_at, enqueued_at) AS due_at FROM jobqueue_job
-    WHERE id = ANY(%(ids)s::uuid[]) AND state || '' = 'running'
-    ORDER BY id FOR NO KEY UPDATE {skip_locked}
+    SELECT j.id, j.claimed_at, greatest(j.run_at, j.enqueued_at) AS due_at
+    FROM jobqueue_job j JOIN given g ON g.id = j.id AND g.fence = j.fence AND g.worker = j.worker
+    WHERE j.id = ANY(%(ids)s::uuid[]) AND j.state || '' = 'running'
+    ORDER BY j.id FOR NO KEY UPDATE OF j SKIP LOCKED
 ), guarded AS (
     UPDATE jobqueue_job AS j
     SET state = g.state, worker = NULL, claimed_at = NULL, deadline = NULL,

@@ -1,6 +1,7 @@
 -- Finishes a batch of jobs that wrote nothing themselves. Caller: Storage.finish_many.
 -- Rows are locked in id order first (the array's order does not decide), then updated; what did
--- not match is reported, not raised: a batch carries no effects.
+-- not match is reported, not raised: a batch carries no effects. Waits for nobody, as
+-- end_attempts.sql.
 -- Index: primary key; why no other: see finish_one.sql.
 WITH given AS MATERIALIZED (
     SELECT * FROM unnest(%(ids)s::uuid[], %(fences)s::bigint[], %(results)s::text[],
@@ -9,7 +10,7 @@ WITH given AS MATERIALIZED (
 ), locked AS MATERIALIZED (
     SELECT id FROM jobqueue_job
     WHERE id = ANY(%(ids)s::uuid[]) AND state || '' = 'running' AND worker = %(worker)s::uuid
-    ORDER BY id FOR NO KEY UPDATE
+    ORDER BY id FOR NO KEY UPDATE SKIP LOCKED
 ), guarded AS (
     UPDATE jobqueue_job AS j
     SET state = 'succeeded', worker = NULL, claimed_at = NULL, deadline = NULL,

@@ -48,7 +48,7 @@ class PostgresTransport(Transport):
 
 
 class PostgresListener(ThreadListener):
-    """Hears the notifications of one database."""
+    """Hears the notifications of one database; made without queues, those about every queue."""
 
     kind: ClassVar[str] = "postgres"
     keeps_hints: ClassVar[bool] = False
@@ -58,6 +58,7 @@ class PostgresListener(ThreadListener):
     ) -> None:
         super().__init__(alias, queues, on_hint)
         self._session = open_connection(database)
+        self._hears_all = not queues
 
     def _connect(self) -> bool:
         self._session.ensure_connection()
@@ -74,6 +75,8 @@ class PostgresListener(ThreadListener):
         watched = queues_by_hint_name(queues)
         notifications = self._session.connection.notifies(timeout=READ_SECONDS, stop_after=1)
         payloads = [notification.payload for notification in notifications]
+        if self._hears_all:
+            return [watched.get(payload, payload) for payload in payloads]
         return [watched[payload] for payload in payloads if payload in watched]
 
     def _disconnect(self) -> None:

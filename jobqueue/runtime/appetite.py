@@ -24,11 +24,13 @@ class Appetite:
         self._batch = batch
         self._mean: float | None = None
         self._known: set[str] = set()
+        self._is_stuck = False
 
     def learn(self, ended: Ended) -> None:
         """Take a run's time into the average."""
         seconds = ended.ended - ended.started
         self._known.add(ended.claim.task)
+        self._is_stuck = False
         self._mean = (
             seconds if self._mean is None else self._mean + _WEIGHT * (seconds - self._mean)
         )
@@ -41,6 +43,10 @@ class Appetite:
             return 0
         return min(max(free, 0) + max(ahead - waiting, 0), self._batch)
 
+    def gave_back(self) -> None:
+        """Note that claims found no slot in time: claim ahead of none until one has become free."""
+        self._is_stuck = True
+
     def may_wait(self, claim: Claim, waiting: int) -> bool:
         """Return whether `claim` may stand behind `waiting` others until a slot is free."""
         if waiting < self._slots:
@@ -48,7 +54,7 @@ class Appetite:
         return claim.suspicions == 0 and claim.task in self._known
 
     def _ahead(self) -> int:
-        if self._mean is None:
+        if self._mean is None or self._is_stuck:
             return 0
         return min(
             int(self._slots * PREFETCH_SECONDS / max(self._mean, _SHORTEST_SECONDS)), self._batch

@@ -27,15 +27,19 @@ _FLAG_OFFSET = 24
 _FREE, _STARTED, _ENDED = 0, 1, 2
 
 
+ENOUGH_EMPTY_LOOKS = 2
+"""In a row: then a child has nothing to do. One may have come between an enqueue and its commit."""
+
+
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """What a child has done so far, and whether it is idle (turns without work in a row)."""
+    """What a child has done so far; empty_looks: looks for jobs in a row that found none."""
 
     claimed: int = 0
     succeeded: int = 0
     failed: int = 0
     running: int = 0
-    idle_turns: int = 0
+    empty_looks: int = 0
     is_ready: int = 0
 
 
@@ -96,7 +100,7 @@ class Ledger:
             counters.succeeded,
             counters.failed,
             counters.running,
-            counters.idle_turns,
+            counters.empty_looks,
             counters.is_ready,
         )
 

@@ -18,11 +18,16 @@ LOOK_AGAIN_SECONDS = 1.0
 """How long a list of queues, or a skip, is trusted."""
 
 CONTENDED_SECONDS = 0.005
-"""Pause after a claim that found its rows locked: about what the claim of another takes."""
+"""First pause after a claim that found its rows locked: about what the claim of another takes.
+Doubled, up to the poll, while they stay locked: somebody's transaction may last."""
 
 
 class Lookout:
-    """Looks after the jobs of some tasks; no queue names mean every queue with a ready job."""
+    """Looks after the jobs of some tasks; no queue names mean every queue with a ready job.
+
+    empty_looks: how many in a row found nothing. refused: of the last claim, how many the worker
+    handed back; they stand at the head again.
+    """
 
     def __init__(self, tasks: Sequence[str], queues: Sequence[str], poll_seconds: float) -> None:
         self.tasks = tuple(tasks)
@@ -32,6 +37,11 @@ class Lookout:
         self._floors: dict[str, int] = {}
         self._looked_at = 0.0
         self._rest_until = 0.0
+        self._contended_seconds = CONTENDED_SECONDS
+        self._hints = 0
+        self._hints_at_look = 0
+        self.empty_looks = 0
+        self.refused = 0
 
     @property
     def is_due(self) -> bool:
@@ -46,6 +56,7 @@ class Lookout:
 
     def look(self, storage: Storage) -> tuple[list[str], list[int]]:
         """Return the queues to claim from, and the rank to start at in each."""
+        self._hints_at_look = self._hints
         now = time.monotonic()
         if now - self._looked_at > LOOK_AGAIN_SECONDS:
             self._floors.clear()
@@ -53,6 +64,11 @@ class Lookout:
                 self._seen = storage.live_queues()
             self._looked_at = now
         return self._seen, self._current_floors()
+
+    def found_something(self) -> None:
+        """Note that a claim brought jobs, or that a job has ended, which may have enqueued some."""
+        self.empty_looks = 0
+        self._contended_seconds = CONTENDED_SECONDS
 
     def found_nothing(self, storage: Storage) -> bool:
         """Note that a claim came back empty; return whether to look again at once.
@@ -63,7 +79,8 @@ class Lookout:
         floors = self._current_floors()
         windows = storage.read_windows(self._seen, floors, self.tasks)
         if any(window.is_usable for window in windows):
-            self._rest_until = time.monotonic() + CONTENDED_SECONDS * random.uniform(0.5, 1.5)
+            self._rest(self._contended_seconds * random.uniform(0.5, 1.5))
+            self._contended_seconds = min(self._contended_seconds * 2, self._poll_seconds)
             return False
         # Up to the last rank, not past it: jobs behind the window may have the same one.
         skipped = {
@@ -73,15 +90,22 @@ class Lookout:
         }
         self._floors.update(skipped)
         if not skipped:
+            self.empty_looks += 1
             self.rest()
         return bool(skipped)
 
     def rest(self) -> None:
         """Do not look again before the next poll or hint."""
-        self._rest_until = time.monotonic() + self._poll_seconds * random.uniform(0.8, 1.2)
+        self._rest(self._poll_seconds * random.uniform(0.8, 1.2))
+
+    def _rest(self, seconds: float) -> None:
+        """A hint that came since the look was perhaps about a job that the look did not see."""
+        if self._hints == self._hints_at_look:
+            self._rest_until = time.monotonic() + seconds
 
     def hinted(self) -> None:
-        """Look from the front again, and now: something was enqueued."""
+        """Look from the front again, and now: something was enqueued. Any thread may call this."""
+        self._hints += 1
         self._looked_at = 0.0
         self._rest_until = 0.0
 

@@ -185,7 +185,9 @@ class AsyncSlots:
         self._thread = threading.Thread(target=self._serve, name="jobqueue-async", daemon=True)
 
     def start(self) -> None:
-        self._thread.start()
+        """Start the loop; harmless when called again."""
+        if not self._thread.is_alive():
+            self._thread.start()
 
     def put(self, claim: Claim) -> None:
         """Run `claim` on the loop; to be called from the fetch loop's thread only."""

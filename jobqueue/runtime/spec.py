@@ -13,6 +13,7 @@ from uuid import UUID
 class ChildSpec:
     """One worker process. identity is drawn by the supervisor, which so knows it before the
     child has written a row. alone: runs one suspect in one slot, then exits.
+    until_empty: somebody waits for the queues to be empty, so look often.
     """
 
     identity: str
@@ -28,6 +29,7 @@ class ChildSpec:
     log_format: str
     log_level: str
     alone: bool = False
+    until_empty: bool = False
     sys_path: tuple[str, ...] = field(default_factory=lambda: tuple(sys.path))
     settings_module: str = field(
         default_factory=lambda: os.environ.get("DJANGO_SETTINGS_MODULE", "")

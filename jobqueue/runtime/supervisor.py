@@ -32,7 +32,7 @@ from jobqueue.events import emit
 from jobqueue.ids import new_identity
 from jobqueue.runtime.exit_codes import ABORTED, CLEAN, LEASE_LOST, MISCONFIGURED
 from jobqueue.runtime.janitor import Janitor
-from jobqueue.runtime.ledger import Counters, Ledger
+from jobqueue.runtime.ledger import ENOUGH_EMPTY_LOOKS, Counters, Ledger
 from jobqueue.runtime.orders import ABORT, DRAIN
 from jobqueue.runtime.shutdown import STOP_SIGNALS, SignalBox
 from jobqueue.runtime.spec import ChildSpec
@@ -177,7 +177,7 @@ class Supervisor:
 
     def _is_idle(self) -> bool:
         workers = [c for c in self.children if not c.alone]
-        idle = all(c.ledger.counters().idle_turns >= 2 for c in workers)
+        idle = all(c.ledger.counters().empty_looks >= ENOUGH_EMPTY_LOOKS for c in workers)
         return (
             len(workers) == self.plan.processes
             and len(workers) == len(self.children)
@@ -216,6 +216,7 @@ class Supervisor:
             log_format=self.plan.log_format,
             log_level=self.plan.log_level,
             alone=alone,
+            until_empty=self.plan.until_empty,
         )
         process = subprocess.Popen(
             [sys.executable, *_interpreter_flags(), "-m", "jobqueue.runtime.child", spec.dump()],

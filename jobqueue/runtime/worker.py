@@ -29,9 +29,10 @@ from jobqueue.engine.outcomes import Ended
 from jobqueue.events import emit
 from jobqueue.runtime import fork
 from jobqueue.runtime.appetite import Appetite
+from jobqueue.runtime.discovery import Discovery
 from jobqueue.runtime.exit_codes import CLEAN, LEASE_LOST
 from jobqueue.runtime.heartbeat import Heartbeat
-from jobqueue.runtime.ledger import Counters, Ledger
+from jobqueue.runtime.ledger import ENOUGH_EMPTY_LOOKS, Counters, Ledger
 from jobqueue.runtime.logs import configure
 from jobqueue.runtime.lookout import Lookout
 from jobqueue.runtime.orders import ignore_signals, obey
@@ -47,6 +48,8 @@ from jobqueue.tasks import autodiscover, registry
 
 logger = logging.getLogger("jobqueue")
 
+UNTIL_EMPTY_POLL = 0.2
+"""Seconds between two looks of a worker that is to stop when nothing is left."""
 MAX_BACKOFF_SECONDS = 5.0
 """Longest pause between tries while the database is away."""
 
@@ -88,6 +91,8 @@ class Worker:
         self._heartbeat = Heartbeat(self.environment, self, self._on_lease_lost)
         self._reporter = Reporter(self.environment)
         self._is_hinted = False
+        self._heard_of: set[str] = set()
+        self._discovery = Discovery()
         self._stop = threading.Event()
         self._is_spent = False
         self._backoff = 0.0
@@ -138,7 +143,10 @@ class Worker:
         flushed = self._flush()
         if self._stop.is_set():
             self._listener.want(False)
-        claimed = 0 if self._stop.is_set() or self._is_spent else self._claim()
+        claimed = 0
+        if not (self._stop.is_set() or self._is_spent):
+            self._discover()
+            claimed = self._claim()
         self._give_back(0.0 if self._stop.is_set() else RELEASE_UNSTARTED_SECONDS)
         self._publish(claimed, flushed)
         return bool(claimed or len(self._outbox))
@@ -188,6 +196,8 @@ class Worker:
         """Claim for the free slots, and what will start within a moment; return how many."""
         if self.spec.alone:
             return self._claim_alone()
+        if len(self._outbox) >= self.options.batch:
+            return 0  # ends are written first: more of them would find no room in the ledger
         room = self._appetite.room(self._threads.running, self._threads.waiting)
         claimed = self._fetch(self._for_threads, room)
         room = min(self._coroutines.count - self._coroutines.running, self.options.batch)
@@ -202,22 +212,39 @@ class Worker:
         queues, floors = lookout.look(storage)
         claims: list[Claim] = []
         if queues:
+            room += lookout.refused  # or they would keep their place before others for ever
             claims = storage.claim_many(self.spec.identity_id, queues, lookout.tasks, room, floors)
             self._share_hint(queues, is_full=len(claims) == room)
-        if not claims and lookout.found_nothing(storage):
+        if claims:
+            lookout.found_something()
+        elif lookout.found_nothing(storage):
             self._wake.set()
         taken = self._take(claims)
+        lookout.refused = min(len(claims) - taken, self._threads.count)
         if claims and not taken:
             lookout.rest()  # all were handed back: claiming them again at once would go on for ever
         return taken
 
     def _share_hint(self, queues: list[str], *, is_full: bool) -> None:
         """Pass a hint on that led to a full batch: there may be work for another worker, too."""
-        if not self.spec.queues:
-            self._listener.watch(queues)
+        if not self.spec.queues and not self._heard_of.issuperset(queues):
+            self._heard_of.update(queues)
+            self._listener.watch(sorted(self._heard_of))
         if self._is_hinted and is_full:
             self._listener.pass_on(queues)
         self._is_hinted = False
+
+    def _discover(self) -> None:
+        """Take on tasks that jobs wait for and that could be imported after all."""
+        found = self._discovery.run_once(self._storage(), self._tasks)
+        if not found:
+            return
+        self._tasks = self._tasks | found
+        for lookout, is_async in ((self._for_threads, False), (self._for_loop, True)):
+            lookout.tasks = self._names(is_async=is_async)
+        if self._for_loop.tasks:
+            self._coroutines.start()
+        self._storage().update_worker_tasks(self.spec.identity_id, sorted(self._tasks))
 
     def _claim_alone(self) -> int:
         queues, _ = self._for_threads.look(self._storage())
@@ -272,9 +299,10 @@ class Worker:
         ended, entry = item
         self._held.pop(ended.claim.id, None)
         self._ledger.clear(entry)
-        self._appetite.learn(ended)
         if self._tasks[ended.claim.task].is_async:
             self._coroutines.done()
+        else:
+            self._appetite.learn(ended)
         if ended.is_success:
             self._count(succeeded=1)
         elif ended.failure is not None:
@@ -291,6 +319,8 @@ class Worker:
             raise
         for claim in claims:
             self._held.pop(claim.id, None)
+        if claims:
+            self._appetite.gave_back()
         hints.send(self.spec.backend, {claim.queue for claim in claims}, self._connection)
 
     def _release(self, claims: list[Claim]) -> None:
@@ -334,9 +364,15 @@ class Worker:
         self._stop.set()
         self._wake.set()
 
+    def _names(self, *, is_async: bool) -> tuple[str, ...]:
+        return tuple(sorted(n for n, task in self._tasks.items() if task.is_async == is_async))
+
     def _lookout(self, *, is_async: bool) -> Lookout:
-        names = sorted(n for n, task in self._tasks.items() if task.is_async == is_async)
-        return Lookout(names, self.spec.queues, self.options.poll_seconds)
+        names = self._names(is_async=is_async)
+        poll = self.options.poll_seconds
+        return Lookout(
+            names, self.spec.queues, min(poll, UNTIL_EMPTY_POLL) if self.spec.until_empty else poll
+        )
 
     # --- plumbing ----------------------------------------
 
@@ -375,19 +411,22 @@ class Worker:
             counts.succeeded + succeeded,
             counts.failed + failed,
             counts.running,
-            counts.idle_turns,
+            counts.empty_looks,
             1,
         )
 
     def _publish(self, claimed: int, flushed: int) -> None:
         counts = self._counts
-        idle = not (claimed or flushed or self._held or len(self._outbox))
+        if claimed or flushed or self._held or len(self._outbox):
+            self._for_threads.found_something()  # a job that has ended may have enqueued another
+            self._for_loop.found_something()
+        empty = [each.empty_looks for each in (self._for_threads, self._for_loop) if each.tasks]
         self._counts = Counters(
             counts.claimed + claimed,
             counts.succeeded,
             counts.failed,
             len(self._held),
-            counts.idle_turns + 1 if idle else 0,
+            min(empty, default=ENOUGH_EMPTY_LOOKS),
             1,
         )
         self._ledger.count(self._counts)

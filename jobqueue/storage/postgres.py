@@ -229,6 +229,9 @@ class PostgresStorage(
     def known_tasks(self) -> set[str]:
         return {row[0] for row in self._rows("known_tasks")}
 
+    def update_worker_tasks(self, worker: UUID, tasks: Sequence[str]) -> None:
+        self._rows("update_worker_tasks", id=worker, tasks=json.dumps(list(tasks)))
+
     def running_of(self, workers: Sequence[UUID]) -> list[Held]:
         return [Held._make(row) for row in self._rows("running_jobs", workers=list(workers))]
 
@@ -273,6 +276,9 @@ class PostgresStorage(
     def park_unknown(self, known: Sequence[str], limit: int) -> list[str]:
         rows = self._rows("park_unknown", tasks=list(known), limit=limit, window=CLAIM_WINDOW)
         return [row[0] for row in rows]
+
+    def parked_tasks(self, limit: int) -> list[str]:
+        return [row[0] for row in self._rows("parked_tasks", limit=limit)]
 
     def admit_known(self, known: Sequence[str], limit: int) -> list[str]:
         return [row[0] for row in self._rows("admit_known", tasks=list(known), limit=limit)]

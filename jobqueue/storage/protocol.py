@@ -197,6 +197,10 @@ class Storage(
         """Return the names of the tasks that some live worker has registered."""
         raise NotImplementedError
 
+    def update_worker_tasks(self, worker: UUID, tasks: Sequence[str]) -> None:
+        """Name the tasks that a worker knows by now."""
+        raise NotImplementedError
+
     def running_of(self, workers: Sequence[UUID]) -> list[Held]:
         """Return the jobs running under these identities."""
         raise NotImplementedError
@@ -250,6 +254,10 @@ class Storage(
 
     def park_unknown(self, known: Sequence[str], limit: int) -> list[str]:
         """Block ready jobs of tasks that are not in `known`; return the task of each."""
+        raise NotImplementedError
+
+    def parked_tasks(self, limit: int) -> list[str]:
+        """Return up to `limit` names of tasks of which a job is blocked as unknown."""
         raise NotImplementedError
 
     def admit_known(self, known: Sequence[str], limit: int) -> list[str]:

@@ -7,6 +7,7 @@ for people to see.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
 from contextlib import suppress
@@ -84,6 +85,13 @@ class SQLiteWorkers(SQLiteStatements):
     @reads
     def known_tasks(self) -> set[str]:
         return {row[0] for row in self._rows("known_tasks")}
+
+    def update_worker_tasks(self, worker: UUID, tasks: Sequence[str]) -> None:
+        self._changed("update_worker_tasks", id=worker, tasks=json.dumps(list(tasks)))
+
+    @reads
+    def parked_tasks(self, limit: int) -> list[str]:
+        return [row[0] for row in self._rows("parked_tasks", limit=limit)]
 
     @reads
     def running_of(self, workers: Sequence[UUID]) -> list[Held]:

@@ -46,6 +46,12 @@ def test_a_hint_is_heard_only_by_those_who_watch_the_queue(listen: Listen) -> No
     assert mail.heard == []
 
 
+def test_a_worker_of_all_queues_hears_of_a_queue_it_has_never_seen(listen: Listen) -> None:
+    ear = listen()
+    hints.send("default", ["never seen"])
+    ear.wait_for("never seen")
+
+
 def test_nothing_is_sent_from_inside_a_transaction(listen: Listen) -> None:
     ear = listen("default", "mail")
     with transaction.atomic():

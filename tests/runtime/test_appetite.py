@@ -87,3 +87,13 @@ def test_a_suspect_does_not_wait_behind_others():
     appetite = experienced(0.001)
     assert not appetite.may_wait(claim(suspicions=1), waiting=4)
     assert appetite.may_wait(claim(suspicions=1), waiting=0)
+
+
+def test_nothing_is_claimed_ahead_after_claims_found_no_slot_until_one_is_free():
+    appetite = experienced(0.0001)
+    assert appetite.room(running=4, waiting=0) > 0
+    appetite.gave_back()
+    assert appetite.room(running=4, waiting=0) == 0
+    assert appetite.room(running=3, waiting=0) == 1
+    appetite.learn(Ended(claim(), 0.0, 0.0001, committed=True))
+    assert appetite.room(running=4, waiting=0) > 0

@@ -130,3 +130,50 @@ def test_after_nothing_was_found_it_rests_until_the_poll_or_a_hint(bench: Bench,
 
 def test_a_worker_without_tasks_of_a_kind_never_looks(clock):
     assert not looking("default", tasks=()).is_due
+
+
+def test_a_hint_that_comes_during_a_look_is_not_slept_over(bench: Bench, clock, monkeypatch):
+    """Between the claim and the rest another thread says that there is work."""
+    lookout = looking("default")
+    real = bench.storage.read_windows
+
+    def read_windows(*args):
+        found = real(*args)
+        lookout.hinted()
+        return found
+
+    monkeypatch.setattr(bench.storage, "read_windows", read_windows)
+    assert fetch(bench, lookout) == []
+    assert lookout.is_due
+
+
+def test_rows_that_stay_locked_are_asked_for_less_and_less_often(bench: Bench, clock):
+    insert(bench.storage, 1)
+    lookout = looking("default")
+    pauses = []
+    for _ in range(12):
+        lookout.look(bench.storage)
+        lookout.found_nothing(bench.storage)  # the claim has passed over the locked row
+        pauses.append(lookout.rest_seconds)
+        clock.advance(2.0)
+    assert pauses[0] < 0.01
+    assert max(pauses) > 0.4
+    assert max(pauses) <= 1.5
+    lookout.found_something()
+    lookout.look(bench.storage)
+    lookout.found_nothing(bench.storage)
+    assert lookout.rest_seconds < 0.01
+
+
+def test_only_a_look_that_found_nothing_says_that_there_is_nothing(bench: Bench, clock):
+    lookout = looking("default")
+    assert lookout.empty_looks == 0
+    fetch(bench, lookout)
+    clock.advance(2.0)
+    fetch(bench, lookout)
+    assert lookout.empty_looks == 2
+    insert(bench.storage, 1)
+    clock.advance(2.0)
+    fetch(bench, lookout)
+    lookout.found_something()
+    assert lookout.empty_looks == 0

@@ -146,3 +146,14 @@ def test_pruning_starts_with_the_oldest(storage: Storage) -> None:
     ids = sorted(buried(storage) for _ in range(3))
     storage.prune("dead", -1.0, 1)
     assert sorted(Job.objects.values_list("id", flat=True)) == ids[1:]
+
+
+def test_parked_tasks_are_named_once_each_however_many_jobs_wait(storage: Storage) -> None:
+    for name in ("b.task", "a.task", "c.task"):
+        insert(storage, 3, task=name)
+    insert(storage, task="known.task")
+    storage.park_unknown(["known.task"], 100)
+    assert storage.parked_tasks(10) == ["a.task", "b.task", "c.task"]
+    assert storage.parked_tasks(2) == ["a.task", "b.task"]
+    storage.admit_known(["a.task", "b.task", "c.task"], 100)
+    assert storage.parked_tasks(10) == []

@@ -116,6 +116,15 @@ def test_known_tasks_are_those_of_living_workers(storage: Storage) -> None:
     assert storage.known_tasks() == {"a", "b"}
 
 
+def test_a_worker_may_learn_tasks_but_a_dead_one_learns_nothing(storage: Storage) -> None:
+    worker = register(storage, tasks=("a",))
+    storage.update_worker_tasks(worker, ["a", "b"])
+    assert storage.known_tasks() == {"a", "b"}
+    storage.mark_dead(worker, "test")
+    storage.update_worker_tasks(worker, ["c"])
+    assert storage.known_tasks() == set()
+
+
 def test_running_jobs_are_found_by_their_workers(storage: Storage) -> None:
     first, second, idle = register(storage), register(storage), register(storage)
     mine, yours = claimed(storage, first, on_crash="bury"), claimed(storage, second)

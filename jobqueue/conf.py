@@ -46,8 +46,11 @@ COMMIT_IDLE_TIMEOUT = "5s"
 frozen there would keep the row from everyone."""
 MAX_RERUNS = 3
 """Times one claim is run again, uncharged, after a serialization failure or a lost connection."""
+KILL_SLACK_SECONDS = 2.0
+"""What a job that is told to stop gets for it; then its supervisor replaces the process."""
 DEADLINE_SLACK_SECONDS = 5.0
-"""Past deadline plus this the reaper takes a job also from a live worker."""
+"""Past deadline plus this the reaper takes a job also from a live worker. More than the slack
+above and what a job waits between its claim and its start, so that the supervisor comes first."""
 AUDIT_PATIENCE_SECONDS = 30.0
 """How long a due or orphaned job may wait before an audit reports it: every sweep runs far more
 often than that."""

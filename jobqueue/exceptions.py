@@ -13,9 +13,10 @@
     ├── ResultNotSerializable                  what a job returned
     ├── StepError                              a step used where it cannot work
     ├── JobNotFound / WrongState / RowLocked   operators
-    ├── WorkerLost, WorkerStopped, TimedOut    recorded for an attempt, never raised at one
+    ├── WorkerLost, WorkerStopped              recorded for an attempt, never raised at one
     ├── TaskNotRegistered
     └── TaskNotExposed                         enqueueing by hand
+    TimeLimitExceeded, RunAbandoned            raised in the code of a job that has to stop
 
 Each carries a ``code`` (kebab-case) that the HTTP API maps to a problem type.
 """
@@ -148,12 +149,6 @@ class WorkerStopped(JobQueueError):
     code = "worker-stopped"
 
 
-class TimedOut(JobQueueError):
-    """The attempt ran past its deadline."""
-
-    code = "timed-out"
-
-
 class TaskNotRegistered(JobQueueError, LookupError):
     """No task of this name is registered in this process."""
 
@@ -164,6 +159,26 @@ class TaskNotExposed(JobQueueError, LookupError):
     """The surface offers no task of this name."""
 
     code = "task-not-exposed"
+
+
+class TimeLimitExceeded(BaseException):
+    """The attempt ran for longer than it may.
+
+    Raised in a ``def`` task, anywhere in its code, and recorded for every attempt that timed out.
+    Not an Exception, like ``asyncio.CancelledError``: a loop that goes on after any Exception must
+    end. A task may catch it to leave something behind, for a moment only.
+    """
+
+    code: ClassVar[str] = "time-limit-exceeded"
+
+
+class RunAbandoned(BaseException):
+    """The job was taken from this run (cancelled by force, or past its deadline): stop.
+
+    Raised in a ``def`` task, anywhere in its code. Nothing that it does can be committed.
+    """
+
+    code: ClassVar[str] = "run-abandoned"
 
 
 class Steering(Exception):

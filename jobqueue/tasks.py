@@ -12,6 +12,8 @@ max_attempts  failed or timed-out attempts before the job is a dead letter; a wh
 retry         delay before a retry: a `Backoff`, its keywords as a dict, or any callable
               (number, exception or None) -> seconds. Default: RETRY of the alias.
 timeout       seconds (or timedelta) that one attempt may run. Default: TIMEOUT of the alias.
+soft_timeout  seconds (or timedelta) after which TimeLimitExceeded is raised in the code already,
+              to leave it time to clean up. Default: at the timeout.
 atomic        the function's writes and the job's completion are one transaction. Default: True
               for ``def``; an ``async def`` cannot be atomic.
 on_crash      "retry" (default), or "bury": never run again after one lost worker.
@@ -101,6 +103,7 @@ class JobTask[**P, R](_FrameworkTask[P, R]):
     max_attempts: MaxAttempts | None = None
     retry: RetryPolicy | None = field(default=None, hash=False)  # a user's may be unhashable
     timeout: float | None = None
+    soft_timeout: float | None = None
     atomic: bool = cast(bool, None)  # decided by the function where it is not given
     on_crash: str = "retry"
     expose: frozenset[str] = frozenset()
@@ -115,6 +118,7 @@ class JobTask[**P, R](_FrameworkTask[P, R]):
             "max_attempts": definitions.max_attempts_option(self.max_attempts),
             "retry": definitions.retry_option(self.retry),
             "timeout": definitions.timeout_option(self.timeout),
+            "soft_timeout": definitions.soft_timeout_option(self.soft_timeout, self.timeout),
             "atomic": definitions.atomic_option(self.atomic, self.is_async),
             "on_crash": definitions.on_crash_option(self.on_crash),
             "expose": definitions.expose_option(self.expose),
@@ -293,6 +297,7 @@ class TaskOptions(TypedDict, total=False):
     max_attempts: MaxAttempts
     retry: RetryPolicy | Mapping[str, float]
     timeout: float | timedelta
+    soft_timeout: float | timedelta
     atomic: bool
     on_crash: Literal["retry", "bury"]
     expose: Collection[Literal["staff", "api"]]

@@ -11,10 +11,11 @@ A connection lost around COMMIT is resolved by the attempt row (`jobqueue.engine
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from django.db import connections, transaction
 
+from jobqueue.engine.interrupts import uninterrupted
 from jobqueue.engine.proof import CommitProof, backend_pid, is_connection_lost
 from jobqueue.engine.run_state import RunState
 from jobqueue.exceptions import StepError
@@ -41,13 +42,17 @@ def guarded_block(run: RunState) -> Iterator[None]:
     # Where the transaction goes on after the block, so would its limit.
     idle_seconds = environment.options.lease_seconds if is_outermost else None
     run.in_block = True
+    calm = ExitStack()  # from the end of the body to the end of COMMIT nothing interrupts
     try:
         with transaction.atomic(using=environment.options.database, durable=not run.in_atomic_task):
             if is_outermost:
                 transaction.on_commit(proof.plant, using=environment.options.database)
             storage.hold(run.claim, idle_seconds)
             session, pid = connection.connection, backend_pid(connection)
-            yield
+            try:
+                yield
+            finally:
+                calm.enter_context(uninterrupted(run))
             if run.commit_result is not None:
                 storage.finish_one(run.claim, run.commit_result, run.age_seconds)
     except BaseException as error:
@@ -57,8 +62,8 @@ def guarded_block(run: RunState) -> Iterator[None]:
             raise
     finally:
         run.in_block = False
-    if run.commit_result is not None:
-        run.committed = True
+        run.committed = run.commit_result is not None
+        calm.close()
 
 
 def _was_committed(run: RunState, proof: CommitProof, is_lost: bool, pid: int | None) -> bool:

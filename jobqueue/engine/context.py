@@ -17,7 +17,7 @@ from jobqueue.compat import TaskContext, task_backends
 from jobqueue.engine.blocks import guarded_block
 from jobqueue.engine.run_state import RunState
 from jobqueue.engine.steps import run_step
-from jobqueue.exceptions import StepError
+from jobqueue.exceptions import Cancel, LeaseLost, StepError
 from jobqueue.payload import encode_value
 
 logger = logging.getLogger("jobqueue.job")
@@ -74,8 +74,19 @@ class JobContext(TaskContext):  # type: ignore[type-arg] # generic for type chec
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether this run should stop: its lease is lost, or the job was taken from it."""
+        """Whether this run should stop: somebody asked for it, or it has lost the job."""
+        return self._run.cancel_reason is not None or self._is_lost
+
+    @property
+    def _is_lost(self) -> bool:
         return self._run.abandoned or not self._run.environment.is_alive()
+
+    def stop_if_cancelled(self) -> None:
+        """Raise what ends this run if `is_cancelled`: `Cancel`, or `LeaseLost`."""
+        if self._is_lost:
+            raise LeaseLost("The job was taken from this run, so nothing of it can be committed.")
+        if self._run.cancel_reason is not None:
+            raise Cancel(self._run.cancel_reason)
 
     @property
     def log(self) -> logging.LoggerAdapter[logging.Logger]:

@@ -93,6 +93,18 @@ def timeout_option(value: Any) -> float | None:
     return None if value is None else _parsed("timeout", value, parse_timeout)
 
 
+def soft_timeout_option(value: Any, timeout: Any) -> float | None:
+    """Return `value` (seconds, timedelta, None) as seconds or None; it must be below `timeout`."""
+    soft = None if value is None else _parsed("soft_timeout", value, parse_timeout)
+    hard = timeout_option(timeout)
+    if soft is not None and hard is not None and soft >= hard:
+        raise InvalidTask(
+            f"soft_timeout ({soft:g} s) must be below timeout ({hard:g} s): it is what a job gets "
+            "to clean up in. Without it TimeLimitExceeded is raised at the timeout."
+        )
+    return soft
+
+
 def atomic_option(value: Any, is_async: bool) -> bool:
     """Return whether the task is atomic: by default if it is a ``def``."""
     if value is None:

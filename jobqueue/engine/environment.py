@@ -71,7 +71,7 @@ class Environment:
         with self._lock:
             try:
                 yield storage_for(self._side, self.options)
-            except Exception:
+            except BaseException:  # also of an interruption: the statement may be half-way
                 discard(self._side)
                 raise
 

@@ -16,6 +16,7 @@ and its block may serve the thread's next job (`job_block`).
 
 from __future__ import annotations
 
+import asyncio
 import contextvars
 import logging
 import time
@@ -34,6 +35,7 @@ from jobqueue.engine.completion import announce_started, resolve_unknown_commit
 from jobqueue.engine.context import JobContext
 from jobqueue.engine.environment import Environment
 from jobqueue.engine.hygiene import clean_connections, drop_gone, open_transactions
+from jobqueue.engine.interrupts import arm, disarm, interruption, meaning_of
 from jobqueue.engine.job_block import JobBlock, kept_connection, leave_kept_block
 from jobqueue.engine.middleware import Middleware
 from jobqueue.engine.outcomes import Ended, Failure, decide_failure, decide_unrunnable
@@ -44,7 +46,7 @@ from jobqueue.engine.proof import (
     backend_pid,
     is_connection_lost,
 )
-from jobqueue.engine.run_state import RunState, current_run
+from jobqueue.engine.run_state import RunState, Stop, current_run
 from jobqueue.events import emit
 from jobqueue.exceptions import (
     InvalidArgument,
@@ -76,21 +78,43 @@ class Run:
     environment: Environment
     middleware: Middleware
 
+    @property
+    def limit_seconds(self) -> float:
+        """How long the code may run before it is interrupted."""
+        soft = self.task.soft_timeout
+        return self.claim.timeout if soft is None else min(soft, self.claim.timeout)
+
     def call(self) -> Any:
-        """Run the function inside the middleware, in a fresh ``contextvars.Context``."""
+        """Run the function inside the middleware, in a fresh ``contextvars.Context``.
+
+        Only meanwhile the code can be interrupted. An atomic task that was is not forgiven: the
+        session of its transaction is closed.
+        """
         own = contextvars.Context()
         own.run(current_run.set, self.state)
+        arm(self.state)
         try:
-            return own.run(self.middleware.run, self.context, self._function)
+            value = own.run(self.middleware.run, self.context, self._function)
         finally:
-            self.environment.leave_if_forked()
+            try:
+                disarm(self.state)
+            finally:
+                self.environment.leave_if_forked()
+        if self.state.stopped is not None and self.state.in_atomic_task:
+            raise interruption(self.state)
+        return value
 
     async def call_async(self) -> Any:
-        """Await the coroutine function inside the middleware, in the task's own context."""
+        """Await the coroutine function inside the middleware, in the task's own context.
+
+        Only meanwhile it can be cancelled from outside.
+        """
         current_run.set(self.state)
+        self.state.target = asyncio.current_task()
         try:
             return await self.middleware.run_async(self.context, self._coroutine)
         finally:
+            self.state.target = None
             self.environment.leave_if_forked()
 
     def _function(self) -> Any:
@@ -198,9 +222,12 @@ def _ended_with(run: Run, error: BaseException, started: float) -> Ended:
             "Job %s raised after context.commit(); it has succeeded.", run.claim.id, exc_info=error
         )
         return Ended(run.claim, started, now, committed=True)
-    if isinstance(error, LeaseLost):
+    if isinstance(error, LeaseLost) or run.state.stopped is Stop.ABANDONED:
         return Ended(run.claim, started, now)
-    failure = decide_failure(run.claim, error, run.task.retry, run.environment.options)
+    error = meaning_of(run.state, error)
+    failure = decide_failure(
+        run.claim, error, run.task.retry, run.environment.options, run.state.cancel_reason
+    )
     _forget_frames(error)
     return Ended(run.claim, started, now, failure=failure)
 
@@ -275,6 +302,8 @@ def _judge(run: Run, trial: _Trial, connection: BaseDatabaseWrapper, rerun: int)
         return Ended(claim, started, now, committed=True)
     if isinstance(error, LeaseLost):
         return _after_lease_lost(run, rerun)
+    if run.state.stopped is not None:  # before the finish began; its sessions were closed for it
+        return _ended_with(run, error or _rolled_back(), started)
     last = rerun >= MAX_RERUNS
     if error is not None and is_connection_lost(error, connection.vendor, trial.session):
         verdict = resolve_unknown_commit(run.environment, claim, trial.pid)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import select
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from django.db import connections
@@ -21,7 +22,7 @@ _IDLE, _IN_ERROR, _UNKNOWN = 0, 3, 4
 
 def open_transactions() -> list[BaseDatabaseWrapper]:
     """Return this thread's connections on which a transaction is open, also one by hand."""
-    return [c for c in _wrappers() if is_in_transaction(c)]
+    return [c for c in thread_connections() if is_in_transaction(c)]
 
 
 def is_in_transaction(connection: BaseDatabaseWrapper) -> bool:
@@ -44,7 +45,7 @@ def is_broken(connection: BaseDatabaseWrapper) -> bool:
 
 def drop_gone() -> None:
     """Drop this thread's sessions that have ended since they were last used."""
-    for each in _wrappers():
+    for each in thread_connections():
         if each.connection is not None and not each.in_atomic_block and _is_gone(each.connection):
             discard(each)
 
@@ -55,7 +56,7 @@ def clean_connections(but: BaseDatabaseWrapper | None = None) -> None:
     but: a connection to leave alone. Not for use inside another transaction of the caller's: it
     would be lost.
     """
-    for each in _wrappers():
+    for each in thread_connections():
         if each is but:
             continue
         if each.connection is None and not each.in_atomic_block:
@@ -67,10 +68,20 @@ def clean_connections(but: BaseDatabaseWrapper | None = None) -> None:
             each.close_if_unusable_or_obsolete()
 
 
+def close_sessions() -> None:
+    """Close this thread's sessions whatever they are at; open blocks can only roll back then."""
+    for each in thread_connections():
+        with suppress(Exception):
+            if hasattr(each.connection, "pgconn"):
+                each.connection.close()  # itself: a pool would keep it
+        with suppress(Exception):
+            each.close()
+
+
 _thread = threading.local()
 
 
-def _wrappers() -> Sequence[BaseDatabaseWrapper]:
+def thread_connections() -> Sequence[BaseDatabaseWrapper]:
     """Return this thread's connection wrappers, of all databases: they last as long as it does.
 
     Remembered because asking Django takes longer than all else that a small job needs.

@@ -1,19 +1,20 @@
 """What an execution came to, and where that leads the job. Pure decisions; nothing is written.
 
-`decide_failure` is where a retry is decided: for exceptions and what a task raises to steer
-itself. Lost workers are decided in `jobqueue.engine.recovery`, with the same back-off.
+`decide_failure` is where the end of an attempt in a living worker is decided, `next_try` whether
+and when a charged attempt is followed by another, whoever charged it. Lost workers are decided in
+`jobqueue.engine.recovery`, with the same back-off.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from jobqueue.conf import Options
-from jobqueue.exceptions import Cancel, GiveUp, Retry, Snooze, TimedOut
+from jobqueue.exceptions import Cancel, GiveUp, Retry, Snooze, TimeLimitExceeded
 from jobqueue.payload import ErrorText, describe_exception
 from jobqueue.retry import RetryPolicy, delay_seconds
-from jobqueue.states import Outcome, State
+from jobqueue.states import FINISHED, Outcome, State
 from jobqueue.storage.records import Claim, Ending, Success
 
 
@@ -86,23 +87,58 @@ class Failure:
     aging_seconds: float
 
 
+def next_try(
+    failures: int,
+    max_attempts: int | None,
+    policy: RetryPolicy,
+    error: BaseException,
+) -> float | None:
+    """Return the seconds until the next attempt, after `failures` charged ones and one more.
+
+    None: there is none left. error: what ended the attempt; `Retry` may say how long.
+    """
+    number = failures + 1
+    if max_attempts is not None and number >= max_attempts:
+        return None
+    if isinstance(error, Retry) and error.after is not None:
+        return error.after
+    return delay_seconds(policy, number, error)
+
+
 def decide_failure(
+    claim: Claim,
+    error: BaseException,
+    policy: RetryPolicy | None,
+    options: Options,
+    cancel_reason: str | None = None,
+) -> Failure:
+    """Return where `error`, raised by the job's code or its commit, leads the job.
+
+    cancel_reason: somebody has asked for the job to be cancelled, so it does not run again.
+    """
+    failure = _decide(claim, error, policy, options)
+    if cancel_reason is None or failure.state in FINISHED - {State.CANCELLED}:
+        return failure
+    return replace(failure, state=State.CANCELLED, delay=None, reason=cancel_reason)
+
+
+def _decide(
     claim: Claim, error: BaseException, policy: RetryPolicy | None, options: Options
 ) -> Failure:
-    """Return where `error`, raised by the job's code or its commit, leads the job."""
     text = describe_exception(error, options.max_traceback_bytes)
     if isinstance(error, Snooze):
         return _failure(State.SCHEDULED, Outcome.SNOOZED, options, delay=error.delay)
     if isinstance(error, Cancel):
-        return _failure(State.CANCELLED, Outcome.CANCELLED, options, error=text, reason="asked")
-    outcome = Outcome.TIMED_OUT if isinstance(error, TimedOut) else Outcome.FAILED
+        return _failure(
+            State.CANCELLED, Outcome.CANCELLED, options, error=text, reason="by the task"
+        )
+    timed_out = isinstance(error, TimeLimitExceeded)
+    outcome = Outcome.TIMED_OUT if timed_out else Outcome.FAILED
     if isinstance(error, GiveUp):
         return _failure(State.DEAD, outcome, options, error=text, reason="gave up")
-    number = claim.failures + 1
-    if claim.max_attempts is not None and number >= claim.max_attempts:
+    delay = next_try(claim.failures, claim.max_attempts, policy or options.retry, error)
+    if delay is None:
         return _failure(State.DEAD, outcome, options, error=text, reason="out of attempts")
-    after = error.after if isinstance(error, Retry) else None
-    delay = delay_seconds(policy or options.retry, number, error) if after is None else after
     return _failure(State.RETRYING, outcome, options, error=text, delay=delay)
 
 

@@ -15,14 +15,16 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
 from jobqueue.conf import Options, job_options
 from jobqueue.engine.completion import Fenced, announce_death, announce_finished
+from jobqueue.engine.outcomes import next_try
 from jobqueue.events import emit
-from jobqueue.exceptions import TaskNotRegistered, TimedOut, WorkerLost
+from jobqueue.exceptions import TaskNotRegistered, TimeLimitExceeded, WorkerLost
 from jobqueue.exceptions import WorkerStopped as Stopped
 from jobqueue.payload import ErrorText, describe_exception
 from jobqueue.retry import RetryPolicy, delay_seconds
@@ -41,7 +43,8 @@ class Death:
     """What is known of a worker's end.
 
     started: which of its jobs (id, fence) may have been running, from shared memory; None: all.
-    blamed: whether those become suspects. stopped: the process was ended on purpose.
+    blamed: whether those become suspects. stopped: the process was ended on purpose. timed_out:
+    those that were running for too long, so that it was.
     """
 
     worker: UUID
@@ -49,6 +52,7 @@ class Death:
     started: Collection[Fenced] | None = None
     blamed: bool = True
     stopped: bool = False
+    timed_out: Collection[Fenced] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +90,7 @@ def release(storage: Storage, held: Sequence[Held], death: Death, options: Optio
     """Lead the jobs of a dead worker on, in one guarded batch; announce what is final."""
     endings = [_ending(job, death, options) for job in held]
     unmatched = set(storage.end_many(endings))
-    counts = {State.READY: 0, State.RETRYING: 0, State.DEAD: 0}
+    counts = Counter[str]()
     released = 0
     for job, ending in zip(held, endings, strict=True):
         if (job.id, job.fence) in unmatched:
@@ -94,7 +98,7 @@ def release(storage: Storage, held: Sequence[Held], death: Death, options: Optio
         if ending.outcome is None:
             released += 1
             continue
-        counts[State(ending.state)] += 1
+        counts[ending.state] += 1
         _announce(job, ending)
     return Recovered(released, counts[State.READY] + counts[State.RETRYING], counts[State.DEAD])
 
@@ -127,9 +131,14 @@ def _ending(job: Held, death: Death, options: Options) -> Ending:
     """Return where a job of a dead worker goes: the whole rule of blame."""
     if death.started is not None and (job.id, job.fence) not in death.started:
         return _unharmed(job)
+    if (job.id, job.fence) in death.timed_out:
+        return _timed_out(job, options)
     alias_options = job_options(job.backend, options)
     if death.stopped:
-        error = describe_exception(Stopped("The worker was stopped before the job had ended."), 512)
+        why = "" if death.reason == "stopped" else f": {death.reason}"
+        error = describe_exception(
+            Stopped(f"The worker was stopped before the job had ended{why}."), 512
+        )
         return _lost(job, alias_options, State.READY, error)
     error = describe_exception(
         WorkerLost(f"The worker that ran the job died: {death.reason}."), 512
@@ -180,9 +189,10 @@ def _lost(
 
 def _timed_out(job: Held, options: Options) -> Ending:
     alias_options = job_options(job.backend, options)
-    number = job.failures + 1
-    out = job.max_attempts is not None and number >= job.max_attempts
+    error = TimeLimitExceeded("The attempt ran past its deadline and did not stop by itself.")
     policy = _policy(job.task) or alias_options.retry
+    delay = next_try(job.failures, job.max_attempts, policy, error)
+    out = delay is None
     return Ending(
         id=job.id,
         fence=job.fence,
@@ -190,8 +200,8 @@ def _timed_out(job: Held, options: Options) -> Ending:
         state=State.DEAD if out else State.RETRYING,
         outcome=Outcome.TIMED_OUT,
         charged=True,
-        delay=None if out else delay_seconds(policy, number),
-        error=describe_exception(TimedOut("The attempt ran past its deadline."), 512),
+        delay=delay,
+        error=describe_exception(error, 512),
         reason="out of attempts" if out else "",
         alone=job.alone,
         aging_seconds=alias_options.aging_seconds,

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
+from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from enum import IntEnum
+
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from jobqueue.engine.environment import Environment
 from jobqueue.engine.reports import Report
 from jobqueue.storage.records import Claim
+
+
+class Stop(IntEnum):
+    """Why the code of a run was stopped from outside; a greater one overrules."""
+
+    ASKED = 1
+    """Somebody asked for it to be cancelled."""
+    TIME_LIMIT = 2
+    ABANDONED = 3
+    """The job was taken from the run: nothing of it can be written any more."""
 
 
 @dataclass(slots=True)
@@ -18,7 +33,12 @@ class RunState:
     claim: the identity and fence that every guard of this run uses. started: monotonic seconds.
     commit_result: JSON text given to ``context.commit`` in the open block. committed: that block
     has committed, so the job has succeeded. abandoned: the beat found the row no longer ours.
-    report: what the run has said of itself, if it ever did.
+    cancel_reason: why it should be cancelled, if somebody asked. report: what the run has said of
+    itself, if it ever did.
+
+    The others belong to `jobqueue.engine.interrupts`. target: the thread (its ident) or task whose
+    code may be interrupted now; connections: that thread's. sending, sent: what is on its way, or
+    was. stopped: why the code was interrupted.
     """
 
     claim: Claim
@@ -30,6 +50,12 @@ class RunState:
     committed: bool = False
     abandoned: bool = False
     report: Report | None = None
+    cancel_reason: str | None = None
+    target: int | asyncio.Task[None] | None = None
+    connections: Sequence[BaseDatabaseWrapper] = ()
+    sending: bool = False
+    sent: Stop | None = None
+    stopped: Stop | None = None
 
     @property
     def age_seconds(self) -> float:

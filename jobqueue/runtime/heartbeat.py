@@ -106,6 +106,11 @@ class Heartbeat:
         """Seconds since the last renewal that succeeded was sent."""
         return boot_seconds() - self._last_success
 
+    def has_lease(self) -> bool:
+        """Return whether the others may still think this process alive."""
+        began = bool(self._threads)
+        return self._one_host or not began or self.age <= self._options.lease_seconds
+
     # --- beat ----------------------------------------
 
     def _beat_forever(self) -> None:

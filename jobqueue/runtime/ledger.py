@@ -1,9 +1,13 @@
 """Shared memory between a supervisor and a child: which jobs may be running, and counters.
 
 The supervisor reads it after ``waitpid``, when nobody writes any more: it tells which jobs a
-crash may have to do with. A slot writes fence and id first, then the flag; the flag is cleared
-only after the outcome is committed. Flag 2 says that the code has ended and only its record is
-outstanding: such a job did not kill the process.
+crash may have to do with. A slot writes fence, id and deadline first, then the flag; the flag is
+cleared only after the outcome is committed. Flag 2 says that the code has ended and only its
+record is outstanding: such a job did not kill the process.
+
+It also reads it while the child runs, to see jobs past their deadline (on the monotonic clock,
+which all processes of a host share), a run that goes on although its job was taken from it, and
+whether the child's pulse goes on. What it sees then only leads to a look after ``waitpid``.
 """
 
 from __future__ import annotations
@@ -12,18 +16,22 @@ import mmap
 import os
 import struct
 import tempfile
+import time
 from collections import deque
 from dataclasses import dataclass
 from uuid import UUID
 
 from jobqueue.engine.completion import Fenced
 
-_ENTRY = struct.Struct("=q16sB7x")
+_ENTRY = struct.Struct("=q16sdB7x")
+_FLAG_OFFSET = 32
 _HEADER = struct.Struct("=6q")
-_FAREWELL = struct.Struct("=q")
+_NUMBER = struct.Struct("=q")
 _FAREWELL_OFFSET = _HEADER.size
-_HEADER_BYTES = 64
-_FLAG_OFFSET = 24
+_PULSE_OFFSET = _FAREWELL_OFFSET + _NUMBER.size
+_UNWANTED = struct.Struct("=q16s")
+_UNWANTED_OFFSET = _PULSE_OFFSET + _NUMBER.size
+_HEADER_BYTES = 128
 _FREE, _STARTED, _ENDED = 0, 1, 2
 
 
@@ -70,11 +78,15 @@ class Ledger:
 
     # --- the child writes ----------------------------------------
 
-    def start(self, job_id: UUID, fence: int) -> int:
-        """Note that the code of a job is about to run; return the entry to clear later."""
+    def start(self, job_id: UUID, fence: int, timeout: float) -> int:
+        """Note that the code of a job is about to run; return the entry to clear later.
+
+        timeout: seconds from now on that it may run.
+        """
         index = self._free.popleft()
         offset = _HEADER_BYTES + index * _ENTRY.size
-        _ENTRY.pack_into(self._map, offset, fence, job_id.bytes, _FREE)
+        deadline = time.monotonic() + timeout
+        _ENTRY.pack_into(self._map, offset, fence, job_id.bytes, deadline, _FREE)
         self._map[offset + _FLAG_OFFSET] = _STARTED
         return index
 
@@ -106,7 +118,17 @@ class Ledger:
 
     def say_farewell(self, code: int) -> None:
         """Note that this process is about to exit with `code` by its own decision."""
-        _FAREWELL.pack_into(self._map, _FAREWELL_OFFSET, code + 1)
+        _NUMBER.pack_into(self._map, _FAREWELL_OFFSET, code + 1)
+
+    def beat(self) -> None:
+        """Note that this process lives and can run Python code."""
+        pulse = self.pulse()
+        _NUMBER.pack_into(self._map, _PULSE_OFFSET, pulse + 1)
+
+    def disown(self, fenced: Fenced) -> None:
+        """Note that a run goes on whose job is no longer ours: this process should be replaced."""
+        job_id, fence = fenced
+        _UNWANTED.pack_into(self._map, _UNWANTED_OFFSET, fence, job_id.bytes)
 
     # --- the supervisor reads ----------------------------------------
 
@@ -115,18 +137,31 @@ class Ledger:
 
         A job can leave with any code by ``os._exit()``; only this tells the two apart.
         """
-        said: int = _FAREWELL.unpack_from(self._map, _FAREWELL_OFFSET)[0]
+        said: int = _NUMBER.unpack_from(self._map, _FAREWELL_OFFSET)[0]
         return said - 1 if said else None
 
     def counters(self) -> Counters:
         """Return what the child last published."""
         return Counters(*_HEADER.unpack_from(self._map, 0))
 
-    def started(self) -> set[Fenced]:
-        """Return the jobs (id, fence) whose code may have been running."""
-        found = set()
-        for index in range(self.capacity):
-            fence, raw, flag = _ENTRY.unpack_from(self._map, _HEADER_BYTES + index * _ENTRY.size)
-            if flag == _STARTED:
-                found.add((UUID(bytes=raw), fence))
+    def pulse(self) -> int:
+        """Return a number that grows while the child lives; 0 before it does."""
+        found: int = _NUMBER.unpack_from(self._map, _PULSE_OFFSET)[0]
         return found
+
+    def started(self, past: float | None = None) -> set[Fenced]:
+        """Return the jobs (id, fence) whose code may have been running.
+
+        past: only those whose deadline lies before this time.
+        """
+        entries = memoryview(self._map)[_HEADER_BYTES:]
+        return {
+            (UUID(bytes=raw), fence)
+            for fence, raw, deadline, flag in _ENTRY.iter_unpack(entries)
+            if flag == _STARTED and (past is None or deadline < past)
+        }
+
+    def disowned(self) -> set[Fenced]:
+        """Return the run that was disowned, if its code may still be running."""
+        fence, raw = _UNWANTED.unpack_from(self._map, _UNWANTED_OFFSET)
+        return {(UUID(bytes=raw), fence)} & self.started() if fence else set()

@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor
 from contextlib import suppress
+from dataclasses import replace
 
 from asgiref.sync import SyncToAsync, ThreadSensitiveContext
 from django.db import connections
@@ -147,7 +148,7 @@ class ThreadSlots:
             self._busy[number] = 1
             entry = None
             try:
-                entry = self._ledger.start(claim.id, claim.fence)
+                entry = self._ledger.start(claim.id, claim.fence, claim.timeout)
                 run = self._make(claim)
                 has_next = self._queue.qsize() > 0
                 ended = run if isinstance(run, Ended) else run_sync(run, has_next=has_next)
@@ -230,11 +231,13 @@ class AsyncSlots:
         ended: Ended | None = None
         self._tasks[asyncio.current_task()] = None  # type: ignore[index] # there is one: this
         try:
-            entry = self._ledger.start(claim.id, claim.fence)
+            entry = self._ledger.start(claim.id, claim.fence, claim.timeout)
             run = self._make(claim)
             async with ThreadSensitiveContext() as context:
                 ended = run if isinstance(run, Ended) else await run_async(run)
                 await _close_connections(SyncToAsync.context_to_thread_executor.get(context))
+            if isinstance(run, Run) and run.state.committed:  # by a sync part that went on
+                ended = replace(ended, committed=True, failure=None)
         except BaseException as error:  # none is expected
             ended = ended or broken(claim, error)
         self._ledger.ended(entry)

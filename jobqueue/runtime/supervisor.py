@@ -30,6 +30,7 @@ from jobqueue.conf import ASYNC_SLOTS, Options
 from jobqueue.engine.recovery import Death
 from jobqueue.events import emit
 from jobqueue.ids import new_identity
+from jobqueue.runtime.deadlines import Deadlines, Pulse, Sentence
 from jobqueue.runtime.exit_codes import ABORTED, CLEAN, LEASE_LOST, MISCONFIGURED
 from jobqueue.runtime.janitor import Janitor
 from jobqueue.runtime.ledger import ENOUGH_EMPTY_LOOKS, Counters, Ledger
@@ -37,6 +38,7 @@ from jobqueue.runtime.orders import ABORT, DRAIN
 from jobqueue.runtime.shutdown import STOP_SIGNALS, SignalBox
 from jobqueue.runtime.spec import ChildSpec
 from jobqueue.runtime.upkeep import Upkeep
+from jobqueue.storage import storage_for
 
 logger = logging.getLogger("jobqueue")
 
@@ -75,6 +77,12 @@ class Child:
     ledger: Ledger
     alone: bool
     started_at: float = field(default_factory=time.monotonic)
+    pulse: Pulse = field(default_factory=Pulse)
+    sentence: Sentence | None = None
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
 
     def order(self, letter: bytes) -> None:
         """Write an order into the child's pipe; a child that is gone needs none."""
@@ -99,6 +107,7 @@ class Supervisor:
         self.children: list[Child] = []
         self._janitor = Janitor(options, direct)
         self._upkeep = Upkeep(plan, options, direct)
+        self._deadlines = Deadlines(options, _is_one_host(options))
         self._stop_signals = 0
         self._abort_at: float | None = None
         self._is_aborting = False
@@ -148,6 +157,7 @@ class Supervisor:
             if number in STOP_SIGNALS:
                 self._on_stop_signal(signal.Signals(number).name)
         self._collect()
+        self._deadlines.enforce(self.children)
         if not self._is_stopping:
             self._start_missing()
             if self.plan.until_empty and self._is_idle():
@@ -243,7 +253,9 @@ class Supervisor:
         self._totals = _sum([self._totals, child.ledger.counters()])
         started = child.ledger.started()
         decision = code if _has_decided(child, code) else None
-        on_purpose = decision == CLEAN or self._is_aborting
+        sentence = child.sentence if code == -signal.SIGKILL else None
+        stopped = decision == CLEAN or self._is_aborting
+        on_purpose = stopped or sentence is not None
         emit(
             "process.exited",
             level=logging.INFO if on_purpose else logging.WARNING,
@@ -256,17 +268,16 @@ class Supervisor:
             self._drain("a worker process cannot be set up")
         elif not on_purpose:
             self._slow_down(child)
-        if on_purpose and started:
+        if stopped and started:
             self._exit_code = ABORTED
-        self._janitor.report(
-            Death(
-                child.identity,
-                "stopped" if on_purpose else _reason(code),
-                started=started,
-                blamed=not on_purpose and decision != LEASE_LOST,
-                stopped=on_purpose,
-            )
+        death = Death(
+            child.identity,
+            "stopped" if stopped else _reason(code),
+            started=started,
+            blamed=not stopped and decision != LEASE_LOST,
+            stopped=stopped,
         )
+        self._janitor.report(sentence.as_death(child.identity, child.ledger) if sentence else death)
 
     def _slow_down(self, child: Child) -> None:
         """Start again at once after a crash, with back-off where children die at birth."""
@@ -321,6 +332,10 @@ class Supervisor:
         signals.worker_stopped.send_robust(sender=Supervisor, worker=self.identity)
         emit("worker.stopped", worker=self.identity, code=self._exit_code)
         box.close()
+
+
+def _is_one_host(options: Options) -> bool:
+    return storage_for(connections[options.database], options).one_host
 
 
 def _bury_orphans(own: set[int]) -> None:

@@ -39,6 +39,7 @@ from jobqueue.runtime.orders import ignore_signals, obey
 from jobqueue.runtime.reporter import Reporter
 from jobqueue.runtime.slots import AsyncSlots, Finished, Outbox, ThreadSlots
 from jobqueue.runtime.spec import ChildSpec
+from jobqueue.runtime.watchdog import Watchdog
 from jobqueue.states import State
 from jobqueue.storage import Storage, storage_for
 from jobqueue.storage.connections import discard, prepare_process
@@ -90,6 +91,7 @@ class Worker:
         self._connection = self.environment.open_connection()
         self._heartbeat = Heartbeat(self.environment, self, self._on_lease_lost)
         self._reporter = Reporter(self.environment)
+        self._watchdog = Watchdog(self._runs, self._ledger, self._heartbeat.has_lease)
         self._is_hinted = False
         self._heard_of: set[str] = set()
         self._discovery = Discovery()
@@ -103,6 +105,7 @@ class Worker:
     def run(self) -> int:
         """Register, work until told to stop, drain, and say goodbye."""
         ignore_signals()
+        self._watchdog.start()
         obey(self.spec.control_fd, self._drain, self.options.grace_seconds)
         self._until_possible(self._heartbeat.hold_life_lock)
         self._until_possible(self._register)
@@ -341,11 +344,17 @@ class Worker:
         return {(job_id, fence) for job_id, (fence, _) in held.items()}
 
     def abandon(self, fenced: Fenced) -> None:
-        """Tell the run of a job that its row is no longer ours."""
+        """Tell the run of a job that its row is no longer ours; the watchdog stops it."""
         fence, run = self._held.get(fenced[0], (0, None))
         if run is not None and fence == fenced[1]:
+            if run.state.committed:
+                return  # the job has succeeded, by its own commit, and goes on a while
             run.state.abandoned = True
         emit("job.abandoned", level=logging.WARNING, job=fenced[0], fence=fenced[1])
+
+    def _runs(self) -> list[Run]:
+        """Return the runs that the watchdog looks after."""
+        return [run for _, run in self._held.copy().values() if run is not None]
 
     def _on_lease_lost(self, why: str) -> None:
         if self.options.self_exit:

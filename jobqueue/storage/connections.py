@@ -24,6 +24,10 @@ from jobqueue.storage.protocol import storage_for
 
 DIRECT_SETTING = "JOBQUEUE_DIRECT"
 """Key in a connection's settings: its sessions are proven to reach the server itself."""
+CANCEL_SECONDS = 1.0
+"""How long asking for the end of a statement may take."""
+_ACTIVE = 1
+"""Of libpq's PGTransactionStatusType: a statement is in progress."""
 
 
 def open_connection(
@@ -122,6 +126,30 @@ def discard(connection: BaseDatabaseWrapper) -> None:
     connection.closed_in_transaction = False
     connection.run_on_commit = []
     connection.errors_occurred = False
+
+
+def cancel_statement(connection: BaseDatabaseWrapper) -> None:
+    """Ask the database to end the statement that another thread waits for, if it waits for one.
+
+    Never raises, and waits `CANCEL_SECONDS` at most. Does nothing where libpq (before 17) could
+    wait for much longer.
+    """
+    session: Any = connection.connection
+    with suppress(Exception):
+        if connection.vendor == "sqlite" and session is not None:
+            session.interrupt()
+        elif session is not None and _is_active(session) and _can_cancel_safely():
+            session.cancel_safe(timeout=CANCEL_SECONDS)
+
+
+def _is_active(session: Any) -> bool:
+    return int(session.pgconn.transaction_status) == _ACTIVE
+
+
+def _can_cancel_safely() -> bool:
+    from psycopg import capabilities
+
+    return bool(capabilities.has_cancel_safe())
 
 
 def _name_session(

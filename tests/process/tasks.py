@@ -3,12 +3,16 @@
 import asyncio
 import logging
 import os
+import re
 import signal
+import socket
 import subprocess
+import time
 
 from jobqueue import task
 from tests.app.models import Effect
 from tests.process.folder import folder
+from tests.process.waiting import wait_until
 
 
 def leave_effect(context, label=""):
@@ -200,6 +204,67 @@ def overstay(context, gate):
     with context.atomic():
         leave_effect(context)
         context.commit()
+
+
+HANGING = {"timeout": 0.5, "max_attempts": 2}
+
+
+@task(takes_context=True, **HANGING)
+def sleep_for_an_hour(context):
+    """Write, then sleep in C."""
+    note(context)
+    leave_effect(context)
+    time.sleep(3600)
+
+
+@task(takes_context=True, atomic=False, **HANGING)
+def match_for_ever(context):
+    """Match a pattern for longer than anybody lives, in C and holding the interpreter."""
+    note(context)
+    re.match(r"(a+)+$", "a" * 64 + "b")
+
+
+@task(takes_context=True, atomic=False, **HANGING)
+def read_a_silent_socket(context):
+    """Wait for a peer that says nothing."""
+    note(context)
+    one, _other = socket.socketpair()
+    one.recv(1)
+
+
+@task(takes_context=True, atomic=False, **HANGING)
+def swallow_everything(context):
+    """Go on after whatever is raised."""
+    note(context)
+    while True:
+        try:
+            while True:
+                pass
+        except BaseException:
+            pass
+
+
+@task(takes_context=True, **HANGING)
+async def block_the_loop(context):
+    """Block the event loop, so that nothing can be cancelled in it."""
+    note(context)
+    time.sleep(3600)
+
+
+@task(takes_context=True, atomic=False)
+def sleep_unless_open(context, gate):
+    """Sleep in C until the process ends, unless a gate is open."""
+    note(context)
+    if not folder().is_open(gate):
+        time.sleep(3600)
+
+
+@task(takes_context=True, atomic=False)
+def wait_to_be_cancelled(context):
+    """Ask whether to stop, as a well-behaved job does."""
+    note(context)
+    wait_until(lambda: context.is_cancelled, "a request to cancel")
+    context.stop_if_cancelled()
 
 
 @task(takes_context=True, on_crash="bury")

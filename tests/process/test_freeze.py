@@ -1,6 +1,7 @@
 """SIGSTOP past the lease, then SIGCONT: the zombie is refused, and its log says by what.
 
-The other worker's lease is long, so that nobody but the frozen process loses one.
+The other worker's lease is long, so that nobody but the frozen process loses one. Its supervisor
+is frozen with it: it would kill a frozen child (`tests.process.test_timeouts`).
 """
 
 import os
@@ -24,12 +25,11 @@ on_leases = pytest.mark.postgres_only("on SQLite a frozen worker keeps its jobs 
 
 
 @on_leases
-@pytest.mark.parametrize("whole_set", [False, True], ids=["child", "child and supervisor"])
-def test_worker_frozen_in_a_job_past_its_lease_exits_when_thawed(site, whole_set):
+def test_worker_frozen_in_a_job_past_its_lease_exits_when_thawed(site):
     program = site.runworker("--no-maintenance", **SHORT_LEASE)
     job = write_and_wait.enqueue("gate")
     zombie = site.wait_for_note("written")["pid"]
-    frozen = [program.pid, zombie] if whole_set else [zombie]
+    frozen = [program.pid, zombie]
     let_another_run_it(site, frozen)
     for pid in frozen:
         os.kill(pid, signal.SIGCONT)
@@ -49,8 +49,9 @@ def test_worker_frozen_between_finish_and_commit_keeps_neither_the_row_nor_its_e
     program = site.runworker("--no-maintenance", **SHORT_LEASE, END_SESSIONS=end_sessions)
     job = write.enqueue()
     zombie = site.wait_for_note("fault")["pid"]
-    let_another_run_it(site, [zombie], END_SESSIONS=end_sessions)
+    let_another_run_it(site, [program.pid, zombie], END_SESSIONS=end_sessions)
     os.kill(zombie, signal.SIGCONT)
+    os.kill(program.pid, signal.SIGCONT)
     program.wait_for("process.exited", code=LEASE_LOST)
     assert outcomes(job.id) == ["lost", "succeeded"]
     site.assert_exactly_once()
@@ -95,14 +96,14 @@ def test_frozen_worker_on_one_host_keeps_its_job_until_the_deadline_and_is_then_
     program = site.runworker()
     job = overstay.enqueue("gate")
     zombie = site.wait_for_note("start")["pid"]
-    os.kill(zombie, signal.SIGSTOP)
-    wait_until(lambda: outcomes(job.id), "a reaper to take the job")
-    assert outcomes(job.id) == ["timed_out"]
+    for pid in (program.pid, zombie):
+        os.kill(pid, signal.SIGSTOP)
     site.folder.open_gate("gate")
     site.runworker()
     site.wait_until_done()
     os.kill(zombie, signal.SIGCONT)
     program.wait_for("job.lease_lost", pid=zombie)
+    os.kill(program.pid, signal.SIGCONT)
     assert outcomes(job.id) == ["timed_out", "succeeded"]
     site.assert_exactly_once()
 

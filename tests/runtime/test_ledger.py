@@ -31,13 +31,13 @@ def test_an_empty_ledger_accuses_nobody(ledger: Ledger, reader: Ledger):
 
 def test_a_job_that_started_may_be_running(ledger: Ledger, reader: Ledger):
     one, two = new_job_id(), new_job_id()
-    ledger.start(one, 1)
-    ledger.start(two, 2**63 - 1)
+    ledger.start(one, 1, 60.0)
+    ledger.start(two, 2**63 - 1, 60.0)
     assert reader.started() == {(one, 1), (two, 2**63 - 1)}
 
 
 def test_a_job_whose_code_has_ended_did_not_kill_the_process(ledger: Ledger, reader: Ledger):
-    entry = ledger.start(new_job_id(), 1)
+    entry = ledger.start(new_job_id(), 1, 60.0)
     ledger.ended(entry)
     assert reader.started() == set()
 
@@ -45,20 +45,20 @@ def test_a_job_whose_code_has_ended_did_not_kill_the_process(ledger: Ledger, rea
 def test_a_cleared_entry_is_used_again(ledger: Ledger, reader: Ledger):
     for fence in range(1, 20):
         job = new_job_id()
-        entry = ledger.start(job, fence)
+        entry = ledger.start(job, fence, 60.0)
         assert reader.started() == {(job, fence)}
         ledger.ended(entry)
         ledger.clear(entry)
 
 
 def test_an_entry_is_not_given_away_before_its_outcome_is_committed(ledger: Ledger):
-    entries = [ledger.start(new_job_id(), 1) for _ in range(3)]
+    entries = [ledger.start(new_job_id(), 1, 60.0) for _ in range(3)]
     for entry in entries:
         ledger.ended(entry)
     with pytest.raises(IndexError):
-        ledger.start(new_job_id(), 1)
+        ledger.start(new_job_id(), 1, 60.0)
     ledger.clear(entries[0])
-    assert ledger.start(new_job_id(), 1) == entries[0]
+    assert ledger.start(new_job_id(), 1, 60.0) == entries[0]
 
 
 def test_counters_are_what_the_child_last_published(ledger: Ledger, reader: Ledger):
@@ -71,6 +71,6 @@ def test_counters_are_what_the_child_last_published(ledger: Ledger, reader: Ledg
 def test_the_memory_is_there_after_the_childs_own_mapping_is_gone(ledger: Ledger):
     child = Ledger(os.dup(ledger.descriptor), 3)
     job = new_job_id()
-    child.start(job, 1)
+    child.start(job, 1, 60.0)
     child.close()
     assert ledger.started() == {(job, 1)}

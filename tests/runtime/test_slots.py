@@ -202,7 +202,7 @@ def test_a_run_that_breaks_in_our_own_hands_fails_and_keeps_its_thread(
 @pytest.mark.parametrize("task", [plain_job, async_job], ids=["thread", "loop"])
 def test_a_ledger_without_room_fails_a_job_and_keeps_its_slot(bench: Bench, pool, task):
     slots = pool(task, count=1)
-    entries = [slots.ledger.start(new_job_id(), 1) for _ in range(slots.ledger.capacity)]
+    entries = [slots.ledger.start(new_job_id(), 1, 60.0) for _ in range(slots.ledger.capacity)]
     (job,) = slots.run(leave)
     assert (job.state, job.attempt.error_class) == ("retrying", "builtins.IndexError")
     slots.ledger.clear(entries[0])

@@ -16,6 +16,7 @@ import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 from uuid import UUID
 
@@ -30,6 +31,7 @@ from jobqueue.compat import (
     task_started,
 )
 from jobqueue.conf import CHUNK_CHARACTERS, Options
+from jobqueue.engine.delivery import deliver
 from jobqueue.engine.environment import Environment
 from jobqueue.engine.hygiene import clean_connections
 from jobqueue.engine.outcomes import Ended, decide_unrunnable
@@ -119,7 +121,7 @@ def flush(storage: Storage, ended: Sequence[Ended], environment: Environment) ->
     batch.write()
     _announce(batch.written())
     if environment.test_connection is None:
-        clean_connections()  # receivers ran in this thread, which runs no jobs that would do it
+        clean_connections()  # subscribers to events ran in this thread
     return [e for e in ended if _fenced(e) in batch.left]
 
 
@@ -270,7 +272,12 @@ def announce_failure(one: Ended) -> None:
 
 
 def announce_death(job_id: object, task: str, reason: str) -> None:
-    """Send `jobqueue.signals.job_died`; never raise."""
+    """Send `jobqueue.signals.job_died`, where that holds nobody up; never raise."""
+    if signals.job_died.receivers:
+        deliver(partial(_send_death, job_id, task, reason))
+
+
+def _send_death(job_id: object, task: str, reason: str) -> None:
     try:
         answers = signals.job_died.send_robust(sender=None, job_id=job_id, task=task, reason=reason)
     except BaseException:
@@ -280,8 +287,10 @@ def announce_death(job_id: object, task: str, reason: str) -> None:
 
 
 def announce_finished(backend_alias: str, job_id: object) -> None:
-    """Send Django's ``task_finished`` for a job that has ended; never raise."""
-    _send_result(task_finished, backend_alias, job_id)
+    """Send Django's ``task_finished`` for a job that has ended, where that holds nobody up; never
+    raise.
+    """
+    deliver(partial(_send_result, task_finished, backend_alias, job_id))
 
 
 def announce_started(claim: Claim) -> bool:

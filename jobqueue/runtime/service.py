@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from jobqueue.engine import delivery
 from jobqueue.events import emit
 from jobqueue.runtime.loop import Loop
 from jobqueue.runtime.shutdown import STOP_SIGNALS, SignalBox
@@ -18,11 +19,13 @@ def run_service(
     """Run a loop until TERM, INT or HUP; it stops between two rounds."""
     box = SignalBox()
     loop = Loop(name, run_once, interval, reset)
+    delivery.begin()
     loop.start()
     emit("service.started", service=name)
     while not any(number in STOP_SIGNALS for number in box.wait(1.0)):
         pass
     loop.stop()
     loop.join(STOP_SECONDS)
+    delivery.end(STOP_SECONDS)
     emit("service.stopped", service=name)
     box.close()

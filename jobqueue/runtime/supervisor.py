@@ -27,6 +27,7 @@ from django.db import connections
 
 from jobqueue import signals
 from jobqueue.conf import ASYNC_SLOTS, Options
+from jobqueue.engine import delivery
 from jobqueue.engine.recovery import Death
 from jobqueue.events import emit
 from jobqueue.ids import new_identity
@@ -48,6 +49,8 @@ ABORT_SECONDS = 1.0
 """How long a child may take to exit once it was told to, before it is killed."""
 QUICK_DEATH_SECONDS = 2.0
 """A child that lived no longer is started again with back-off."""
+SIGNALS_SECONDS = 5.0
+"""How long this process waits at its end for receivers of signals about jobs that died."""
 MAX_RESTART_PAUSE_SECONDS = 30.0
 
 
@@ -130,6 +133,7 @@ class Supervisor:
         signals.worker_started.send_robust(
             sender=Supervisor, worker=self.identity, queues=self.plan.queues
         )
+        delivery.begin()
         self._janitor.loop.start()
         self._upkeep.start()
         try:
@@ -329,6 +333,7 @@ class Supervisor:
         self._upkeep.stop()
         self._janitor.loop.stop()
         self._janitor.loop.join(5.0)
+        delivery.end(SIGNALS_SECONDS)
         signals.worker_stopped.send_robust(sender=Supervisor, worker=self.identity)
         emit("worker.stopped", worker=self.identity, code=self._exit_code)
         box.close()

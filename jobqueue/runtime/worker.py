@@ -20,7 +20,7 @@ from django.db import Error
 
 from jobqueue import __version__, hints, signals
 from jobqueue.conf import ASYNC_SLOTS, RELEASE_UNSTARTED_SECONDS, options_for
-from jobqueue.engine import log_capture
+from jobqueue.engine import delivery, log_capture
 from jobqueue.engine.completion import Fenced, flush
 from jobqueue.engine.environment import Environment
 from jobqueue.engine.execution import Run, prepare
@@ -92,6 +92,7 @@ class Worker:
         self._heartbeat = Heartbeat(self.environment, self, self._on_lease_lost)
         self._reporter = Reporter(self.environment)
         self._watchdog = Watchdog(self._runs, self._ledger, self._heartbeat.has_lease)
+        self._delivery = delivery.begin()
         self._is_hinted = False
         self._heard_of: set[str] = set()
         self._discovery = Discovery()
@@ -156,7 +157,7 @@ class Worker:
 
     def _is_done(self) -> bool:
         is_ending = self._stop.is_set() or self._is_spent
-        return is_ending and not self._held and not len(self._outbox)
+        return is_ending and not self._held and not len(self._outbox) and self._delivery.is_idle
 
     def _goodbye(self) -> int:
         self._listener.stop()
@@ -164,6 +165,7 @@ class Worker:
         if self._for_loop.tasks:
             self._coroutines.stop(1.0)
         self._reporter.stop()
+        delivery.end(1.0)
         signals.process_stopping.send_robust(sender=Worker, worker=self.spec.identity_id)
         self._heartbeat.close()
         with suppress(Error):
@@ -197,6 +199,8 @@ class Worker:
 
     def _claim(self) -> int:
         """Claim for the free slots, and what will start within a moment; return how many."""
+        if self._delivery.is_behind:
+            return 0
         if self.spec.alone:
             return self._claim_alone()
         if len(self._outbox) >= self.options.batch:

@@ -8,8 +8,14 @@ from django.core.management import CommandError, call_command
 from django.db.utils import OperationalError, ProgrammingError
 
 from jobqueue import control
+from jobqueue.management.commands.runworker import (
+    SESSIONS_PER_PROCESS,
+    SESSIONS_PER_SUPERVISOR,
+    most_sessions,
+)
 from jobqueue.management.commands.runworker import Command as RunWorker
 from jobqueue.management.jobs_commands import SUBCOMMANDS
+from jobqueue.runtime.supervisor import WorkerPlan
 from tests.conftest import CHECKOUT
 
 
@@ -126,3 +132,12 @@ def test_audit_from_the_command_line(child_environment):
     ran = manage(child_environment, "jobs", "audit", "--json", "--settings=tests.settings")
     assert ran.returncode == 0, ran.stderr
     assert '"violations": []' in ran.stdout
+
+
+def test_connections_that_runworker_tells_of_include_those_of_a_suspects_process():
+    def plan(processes, threads):
+        return WorkerPlan(backend="default", queues=(), processes=processes, threads=threads)
+
+    a_process, supervisor = SESSIONS_PER_PROCESS, SESSIONS_PER_SUPERVISOR
+    assert most_sessions(plan(1, 4)) == (4 + a_process) + (1 + a_process) + supervisor
+    assert most_sessions(plan(3, 2)) == 3 * (2 + a_process) + (1 + a_process) + supervisor

@@ -25,10 +25,12 @@ from jobqueue.runtime.supervisor import Supervisor, WorkerPlan
 from jobqueue.storage.connections import is_direct
 from jobqueue.tasks import autodiscover
 
-SESSIONS_PER_PROCESS = 5
-"""Beside one a thread: the fetch loop's, the beat's, the listener's and, opened when a job needs
-them, the side connection's and the one for progress and log lines."""
+SESSIONS_PER_PROCESS = 6
+"""Beside one a thread: the fetch loop's, the beat's, the listener's and, opened when they are
+needed, the side connection's, the one for progress and log lines, and that of receivers of signals.
+Each coroutine that uses the database has one more while it runs."""
 SESSIONS_PER_SUPERVISOR = 5
+"""The loops for recovery, promotion, suspects and reaping, and receivers of signals."""
 
 
 class Command(ServiceCommand):
@@ -70,14 +72,21 @@ class Command(ServiceCommand):
             logging.getLogger("jobqueue").exception("A module with tasks cannot be imported")
             sys.exit(MISCONFIGURED)
         plan = _plan(options)
-        count = plan.processes * (plan.threads + SESSIONS_PER_PROCESS) + SESSIONS_PER_SUPERVISOR
         self.stderr.write(
-            f"{plan.processes} process(es) of {plan.threads} thread(s): up to {count} database "
-            f"connections."
+            f"{plan.processes} process(es) of {plan.threads} thread(s), and one more while a "
+            f"suspect runs alone: up to {most_sessions(plan)} database connections, and one for "
+            "each coroutine that uses the database."
         )
         direct = is_direct(engine_options.database)
         connections.close_all()
         sys.exit(Supervisor(plan, engine_options, direct).run())
+
+
+def most_sessions(plan: WorkerPlan) -> int:
+    """Return how many database sessions a `runworker` may have, without those of coroutines."""
+    processes = plan.processes * (plan.threads + SESSIONS_PER_PROCESS)
+    alone = 1 + SESSIONS_PER_PROCESS
+    return processes + alone + SESSIONS_PER_SUPERVISOR
 
 
 def _plan(options: dict[str, Any]) -> WorkerPlan:

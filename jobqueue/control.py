@@ -24,6 +24,7 @@ from datetime import datetime, timedelta
 from jobqueue.compat import DEFAULT_TASK_BACKEND_ALIAS
 from jobqueue.engine import verbs
 from jobqueue.engine.changes import LOCKED, NOT_FOUND, Ids, change_jobs
+from jobqueue.engine.draining import drain_worker
 from jobqueue.engine.making import UNREADABLE, Copied, enqueue, run_again
 from jobqueue.engine.operations import Actor, Desk, Outcome
 from jobqueue.engine.pruning import prune
@@ -42,6 +43,7 @@ __all__ = [
     "allowed_actions",
     "cancel",
     "discard",
+    "drain_worker",
     "enqueue",
     "move",
     "pause",

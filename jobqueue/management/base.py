@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import time
+import logging
+import sys
 from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, SystemCheckError
 from django.db import OperationalError, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.executor import MigrationExecutor
 
 from jobqueue.compat import task_backends
 from jobqueue.conf import Options, options_for
+from jobqueue.events import emit
 from jobqueue.exceptions import InvalidOptions
-from jobqueue.runtime.exit_codes import MISCONFIGURED
+from jobqueue.runtime.exit_codes import CLEAN, MISCONFIGURED
 from jobqueue.runtime.logs import configure
+from jobqueue.runtime.shutdown import SignalBox
 
 SCHEMA_LOOK_SECONDS = 1.0
 
@@ -88,18 +92,36 @@ def misconfigured(message: str) -> CommandError:
 
 
 def wait_for_schema(options: Options, *, wait: bool) -> None:
-    """Raise CommandError unless the schema is that of this version; or wait for it."""
+    """Raise CommandError unless the schema is that of this version; or wait for it.
+
+    A signal ends the waiting, also for the first process of a container, which nothing else would.
+    """
     connection = connections[options.database]
-    while True:
-        try:
-            executor = MigrationExecutor(connection)
-            leaves = [n for n in executor.loader.graph.leaf_nodes() if n[0] == "jobqueue"]
-            if not executor.migration_plan(leaves):
-                return
-            problem = "jobqueue's migrations have not been applied: run `manage.py migrate`."
-        except OperationalError as error:
-            problem = f"the database does not answer: {error}"
-            connection.close()
-        if not wait:
-            raise CommandError(problem)
-        time.sleep(SCHEMA_LOOK_SECONDS)
+    problem = _schema_problem(connection)
+    if not problem:
+        return
+    if not wait:
+        raise CommandError(problem)
+    emit("schema.waiting", level=logging.WARNING, why=problem)
+    box = SignalBox()
+    try:
+        while _schema_problem(connection):
+            if box.wait(SCHEMA_LOOK_SECONDS):
+                sys.exit(CLEAN)
+    finally:
+        box.close()
+    emit("schema.ready")
+
+
+def _schema_problem(connection: BaseDatabaseWrapper) -> str:
+    """Return why nothing can be started on this schema, "" if everything can."""
+    try:
+        executor = MigrationExecutor(connection)
+        leaves = [node for node in executor.loader.graph.leaf_nodes() if node[0] == "jobqueue"]
+        pending = executor.migration_plan(leaves)
+    except OperationalError as error:
+        connection.close()
+        return f"the database does not answer: {error}"
+    if pending:
+        return "jobqueue's migrations have not been applied: run `manage.py migrate`."
+    return ""

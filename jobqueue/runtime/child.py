@@ -12,7 +12,7 @@ import traceback
 
 def main() -> int:
     """Set up Django as the supervisor had it, and run the worker; return its exit code."""
-    from jobqueue.runtime.exit_codes import MISCONFIGURED
+    from jobqueue.runtime.exit_codes import CLEAN, MISCONFIGURED, RECYCLED
     from jobqueue.runtime.spec import ChildSpec
 
     spec = ChildSpec.load(sys.argv[1])
@@ -26,9 +26,13 @@ def main() -> int:
         from jobqueue.runtime.worker import Worker
 
         worker = Worker(spec)
-    except Exception:
+    except Exception as error:
         traceback.print_exc()
-        return MISCONFIGURED
+        if not spec.reload:
+            return MISCONFIGURED
+        from jobqueue.runtime.code_files import wait_for_repair
+
+        return RECYCLED if wait_for_repair(error, spec.control_fd) else CLEAN
     return worker.run()
 
 

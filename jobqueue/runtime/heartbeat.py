@@ -47,6 +47,9 @@ class Holder(Protocol):
     def abandon(self, fenced: Fenced) -> None:
         """Tell the run of a job that its row is no longer ours."""
 
+    def drain(self) -> None:
+        """Claim nothing more, end the jobs in hand and exit."""
+
 
 class Heartbeat:
     """Renews one worker's lease until closed."""
@@ -70,6 +73,7 @@ class Heartbeat:
         self._closing = threading.Event()
         self._is_failing = False
         self._is_lost = False
+        self._is_draining = False
         self._threads: list[threading.Thread] = []
         self._has_life_lock = False
         self._sessions: set[int] = set()
@@ -130,13 +134,23 @@ class Heartbeat:
         storage = storage_for(self._connection, self._options)
         sent = boot_seconds()
         identity = self._environment.identity
-        if not storage.renew_worker(
+        renewal = storage.renew_worker(
             identity, self._options.lease_seconds, self._environment.direct
-        ):
+        )
+        if renewal is None:
             self._lost("its row says dead")
             return
         self._last_success = sent
+        if renewal.draining:
+            self._drain()
         self._reconcile(storage.running_of([identity]))
+
+    def _drain(self) -> None:
+        """Do as an operator has asked for in the worker's row."""
+        if not self._is_draining:
+            self._is_draining = True
+            emit("process.draining", worker=self._environment.identity)
+            self._holder.drain()
 
     def _reconcile(self, rows: list) -> None:  # type: ignore[type-arg]
         """Release rows that are ours by name but not held; abandon runs whose row is gone.

@@ -25,7 +25,7 @@ from jobqueue.engine.completion import Fenced
 
 _ENTRY = struct.Struct("=q16sdB7x")
 _FLAG_OFFSET = 32
-_HEADER = struct.Struct("=6q")
+_HEADER = struct.Struct("=7q")
 _NUMBER = struct.Struct("=q")
 _FAREWELL_OFFSET = _HEADER.size
 _PULSE_OFFSET = _FAREWELL_OFFSET + _NUMBER.size
@@ -41,7 +41,10 @@ ENOUGH_EMPTY_LOOKS = 2
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """What a child has done so far; empty_looks: looks for jobs in a row that found none."""
+    """What a child has done so far; empty_looks: looks for jobs in a row that found none.
+
+    is_leaving: it ends the jobs in hand and exits, and another should take its place.
+    """
 
     claimed: int = 0
     succeeded: int = 0
@@ -49,6 +52,7 @@ class Counters:
     running: int = 0
     empty_looks: int = 0
     is_ready: int = 0
+    is_leaving: int = 0
 
 
 class Ledger:
@@ -114,6 +118,7 @@ class Ledger:
             counters.running,
             counters.empty_looks,
             counters.is_ready,
+            counters.is_leaving,
         )
 
     def say_farewell(self, code: int) -> None:

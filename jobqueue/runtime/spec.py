@@ -13,7 +13,8 @@ from uuid import UUID
 class ChildSpec:
     """One worker process. identity is drawn by the supervisor, which so knows it before the
     child has written a row. alone: runs one suspect in one slot, then exits.
-    until_empty: somebody waits for the queues to be empty, so look often.
+    until_empty: somebody waits for the queues to be empty, so look often. max_jobs,
+    max_memory_bytes, reload: when it makes room for a new one (`jobqueue.runtime.recycling`).
     """
 
     identity: str
@@ -30,6 +31,9 @@ class ChildSpec:
     log_level: str
     alone: bool = False
     until_empty: bool = False
+    max_jobs: int | None = None
+    max_memory_bytes: int | None = None
+    reload: bool = False
     sys_path: tuple[str, ...] = field(default_factory=lambda: tuple(sys.path))
     settings_module: str = field(
         default_factory=lambda: os.environ.get("DJANGO_SETTINGS_MODULE", "")

@@ -32,7 +32,7 @@ from jobqueue.engine.recovery import Death
 from jobqueue.events import emit
 from jobqueue.ids import new_identity
 from jobqueue.runtime.deadlines import Deadlines, Pulse, Sentence
-from jobqueue.runtime.exit_codes import ABORTED, CLEAN, LEASE_LOST, MISCONFIGURED
+from jobqueue.runtime.exit_codes import ABORTED, CLEAN, LEASE_LOST, MISCONFIGURED, RECYCLED
 from jobqueue.runtime.janitor import Janitor
 from jobqueue.runtime.ledger import ENOUGH_EMPTY_LOOKS, Counters, Ledger
 from jobqueue.runtime.orders import ABORT, DRAIN
@@ -64,6 +64,9 @@ class WorkerPlan:
     threads: int = 4
     maintenance: bool = True
     until_empty: bool = False
+    max_jobs: int | None = None
+    max_memory_bytes: int | None = None
+    reload: bool = False
     health_file: Path | None = None
     name: str = ""
     log_format: str = "auto"
@@ -86,6 +89,11 @@ class Child:
     @property
     def pid(self) -> int:
         return self.process.pid
+
+    @property
+    def has_place(self) -> bool:
+        """Whether it counts as one of the wanted processes: one that leaves has made room."""
+        return not self.alone and not self.ledger.counters().is_leaving
 
     def order(self, letter: bytes) -> None:
         """Write an order into the child's pipe; a child that is gone needs none."""
@@ -117,6 +125,7 @@ class Supervisor:
         self._exit_code = CLEAN
         self._quick_deaths = 0
         self._restart_at = 0.0
+        self._drained = 0
         self._totals = Counters()
 
     def run(self) -> int:
@@ -193,7 +202,7 @@ class Supervisor:
         workers = [c for c in self.children if not c.alone]
         idle = all(c.ledger.counters().empty_looks >= ENOUGH_EMPTY_LOOKS for c in workers)
         return (
-            len(workers) == self.plan.processes
+            len(workers) == self._wanted
             and len(workers) == len(self.children)
             and idle
             and self._upkeep.found_nothing
@@ -205,11 +214,16 @@ class Supervisor:
     def _start_missing(self) -> None:
         if time.monotonic() < self._restart_at:
             return
-        workers = sum(not child.alone for child in self.children)
-        for _ in range(self.plan.processes - workers):
+        workers = sum(child.has_place for child in self.children)
+        for _ in range(self._wanted - workers):
             self._start(alone=False)
         if self._upkeep.suspect_waits and not any(child.alone for child in self.children):
             self._start(alone=True)
+
+    @property
+    def _wanted(self) -> int:
+        """How many worker processes there should be: drained ones are not replaced."""
+        return self.plan.processes - self._drained
 
     def _start(self, *, alone: bool) -> None:
         threads = 1 if alone else self.plan.threads
@@ -231,6 +245,9 @@ class Supervisor:
             log_level=self.plan.log_level,
             alone=alone,
             until_empty=self.plan.until_empty,
+            max_jobs=None if alone else self.plan.max_jobs,
+            max_memory_bytes=None if alone else self.plan.max_memory_bytes,
+            reload=self.plan.reload and not alone,
         )
         process = subprocess.Popen(
             [sys.executable, *_interpreter_flags(), "-m", "jobqueue.runtime.child", spec.dump()],
@@ -258,7 +275,7 @@ class Supervisor:
         started = child.ledger.started()
         decision = code if _has_decided(child, code) else None
         sentence = child.sentence if code == -signal.SIGKILL else None
-        stopped = decision == CLEAN or self._is_aborting
+        stopped = decision in (CLEAN, RECYCLED) or self._is_aborting
         on_purpose = stopped or sentence is not None
         emit(
             "process.exited",
@@ -272,6 +289,8 @@ class Supervisor:
             self._drain("a worker process cannot be set up")
         elif not on_purpose:
             self._slow_down(child)
+        elif decision == CLEAN and not child.alone and not self._is_stopping:
+            self._note_drained()
         if stopped and started:
             self._exit_code = ABORTED
         death = Death(
@@ -282,6 +301,12 @@ class Supervisor:
             stopped=stopped,
         )
         self._janitor.report(sentence.as_death(child.identity, child.ledger) if sentence else death)
+
+    def _note_drained(self) -> None:
+        """Do without a process that an operator has drained; without the last one, stop."""
+        self._drained += 1
+        if not self._wanted:
+            self._drain("every worker process was drained")
 
     def _slow_down(self, child: Child) -> None:
         """Start again at once after a crash, with back-off where children die at birth."""
@@ -357,8 +382,8 @@ def _bury_orphans(own: set[int]) -> None:
 
 def _has_decided(child: Child, code: int) -> bool:
     """Return whether the child chose this end itself: a job may exit with the same code."""
-    if code == MISCONFIGURED:  # before it could run anything
-        return not child.ledger.started() and not child.ledger.counters().is_ready
+    if code in (MISCONFIGURED, RECYCLED) and not child.ledger.counters().is_ready:
+        return not child.ledger.started()  # before it could run anything
     return child.ledger.farewell() == code
 
 

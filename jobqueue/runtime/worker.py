@@ -29,13 +29,15 @@ from jobqueue.engine.outcomes import Ended
 from jobqueue.events import emit
 from jobqueue.runtime import fork
 from jobqueue.runtime.appetite import Appetite
+from jobqueue.runtime.code_files import CodeFiles
 from jobqueue.runtime.discovery import Discovery
-from jobqueue.runtime.exit_codes import CLEAN, LEASE_LOST
+from jobqueue.runtime.exit_codes import CLEAN, LEASE_LOST, RECYCLED
 from jobqueue.runtime.heartbeat import Heartbeat
 from jobqueue.runtime.ledger import ENOUGH_EMPTY_LOOKS, Counters, Ledger
 from jobqueue.runtime.logs import configure
 from jobqueue.runtime.lookout import Lookout
 from jobqueue.runtime.orders import ignore_signals, obey
+from jobqueue.runtime.recycling import Recycling
 from jobqueue.runtime.reporter import Reporter
 from jobqueue.runtime.slots import AsyncSlots, Finished, Outbox, ThreadSlots
 from jobqueue.runtime.spec import ChildSpec
@@ -98,6 +100,10 @@ class Worker:
         self._discovery = Discovery()
         self._stop = threading.Event()
         self._is_spent = False
+        self._is_leaving = False
+        self._recycling = Recycling(
+            spec.max_jobs, spec.max_memory_bytes, CodeFiles() if spec.reload else None
+        )
         self._backoff = 0.0
         self._counts = Counters()
 
@@ -107,7 +113,7 @@ class Worker:
         """Register, work until told to stop, drain, and say goodbye."""
         ignore_signals()
         self._watchdog.start()
-        obey(self.spec.control_fd, self._drain, self.options.grace_seconds)
+        obey(self.spec.control_fd, self.drain, self.options.grace_seconds)
         self._until_possible(self._heartbeat.hold_life_lock)
         self._until_possible(self._register)
         self._heartbeat.start()
@@ -145,19 +151,35 @@ class Worker:
         """One turn; return whether there was work, so that the next turn should come at once."""
         self._heartbeat.loop_turned()
         flushed = self._flush()
-        if self._stop.is_set():
+        self._leave_if_due()
+        is_ending = self._is_ending
+        if is_ending:
             self._listener.want(False)
         claimed = 0
-        if not (self._stop.is_set() or self._is_spent):
+        if not is_ending:
             self._discover()
             claimed = self._claim()
         self._give_back(0.0 if self._stop.is_set() else RELEASE_UNSTARTED_SECONDS)
         self._publish(claimed, flushed)
         return bool(claimed or len(self._outbox))
 
+    @property
+    def _is_ending(self) -> bool:
+        return self._stop.is_set() or self._is_spent or self._is_leaving
+
     def _is_done(self) -> bool:
-        is_ending = self._stop.is_set() or self._is_spent
-        return is_ending and not self._held and not len(self._outbox) and self._delivery.is_idle
+        return (
+            self._is_ending and not self._held and not len(self._outbox) and self._delivery.is_idle
+        )
+
+    def _leave_if_due(self) -> None:
+        """Claim nothing more once this process is to make room for a new one."""
+        if self._is_ending:
+            return
+        why = self._recycling.why()
+        if why:
+            self._is_leaving = True
+            emit("process.recycling", worker=self.spec.identity_id, why=why, jobs=len(self._held))
 
     def _goodbye(self) -> int:
         self._listener.stop()
@@ -173,8 +195,9 @@ class Worker:
         emit("process.stopped", worker=self.spec.identity_id, pid=os.getpid())
         self.environment.close()
         discard(self._connection)
-        self._ledger.say_farewell(CLEAN)
-        return CLEAN
+        code = RECYCLED if self._is_leaving else CLEAN
+        self._ledger.say_farewell(code)
+        return code
 
     def _register(self) -> None:
         self._storage().register_worker(
@@ -206,9 +229,9 @@ class Worker:
         if len(self._outbox) >= self.options.batch:
             return 0  # ends are written first: more of them would find no room in the ledger
         room = self._appetite.room(self._threads.running, self._threads.waiting)
-        claimed = self._fetch(self._for_threads, room)
+        claimed = self._fetch(self._for_threads, self._recycling.room(room))
         room = min(self._coroutines.count - self._coroutines.running, self.options.batch)
-        claimed += self._fetch(self._for_loop, room)
+        claimed += self._fetch(self._for_loop, self._recycling.room(room))
         self._listener.want(self._threads.running < self._threads.count)
         return claimed
 
@@ -275,6 +298,7 @@ class Worker:
             else:
                 self._threads.put(claim)
         self._release(back)  # without a hint: it would wake this very process
+        self._recycling.took(len(claims) - len(back))
         return len(claims) - len(back)
 
     def _make(self, claim: Claim) -> Run | Ended:
@@ -327,6 +351,7 @@ class Worker:
         for claim in claims:
             self._held.pop(claim.id, None)
         if claims:
+            self._recycling.took(-len(claims))
             self._appetite.gave_back()
         hints.send(self.spec.backend, {claim.queue for claim in claims}, self._connection)
 
@@ -373,7 +398,8 @@ class Worker:
         self._for_loop.hinted()
         self._wake.set()
 
-    def _drain(self) -> None:
+    def drain(self) -> None:
+        """Claim nothing more, end the jobs in hand and exit; harmless when called again."""
         self._stop.set()
         self._wake.set()
 
@@ -441,5 +467,6 @@ class Worker:
             len(self._held),
             min(empty, default=ENOUGH_EMPTY_LOOKS),
             1,
+            int(self._is_leaving),
         )
         self._ledger.count(self._counts)

@@ -38,6 +38,7 @@ from jobqueue.storage.records import (
     Inserted,
     NewJob,
     NewWorker,
+    Renewal,
     Success,
     Verdict,
     Window,
@@ -214,8 +215,9 @@ class PostgresStorage(
     def register_worker(self, worker: NewWorker) -> None:
         self._rows("register_worker", **worker_row(worker))
 
-    def renew_worker(self, worker: UUID, lease_seconds: float, direct: bool) -> bool:
-        return bool(self._rows("renew_worker", id=worker, lease=lease_seconds, direct=direct))
+    def renew_worker(self, worker: UUID, lease_seconds: float, direct: bool) -> Renewal | None:
+        rows = self._rows("renew_worker", id=worker, lease=lease_seconds, direct=direct)
+        return Renewal(*rows[0]) if rows else None
 
     def mark_dead(self, worker: UUID, reason: str) -> bool:
         return bool(self._rows("mark_dead", id=worker, reason=reason[:64]))

@@ -30,6 +30,7 @@ from jobqueue.storage.records import (
     Inserted,
     NewJob,
     NewWorker,
+    Renewal,
     Success,
     Verdict,
     Window,
@@ -174,8 +175,8 @@ class Storage(
         """Insert the worker's row with a fresh lease."""
         raise NotImplementedError
 
-    def renew_worker(self, worker: UUID, lease_seconds: float, direct: bool) -> bool:
-        """Renew the lease of a worker that is not dead; False means: this process is dead."""
+    def renew_worker(self, worker: UUID, lease_seconds: float, direct: bool) -> Renewal | None:
+        """Renew the lease of a worker that is not dead; None means: this process is dead."""
         raise NotImplementedError
 
     def mark_dead(self, worker: UUID, reason: str) -> bool:

@@ -183,6 +183,12 @@ class NewWorker:
     direct: bool = False
 
 
+class Renewal(NamedTuple):
+    """What a beat is told. draining: an operator wants this worker to end."""
+
+    draining: bool
+
+
 class WorkerRow(NamedTuple):
     """A worker's row, as recovery reads it; ages are seconds on the database's clock.
 

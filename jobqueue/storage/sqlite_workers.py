@@ -18,7 +18,7 @@ from uuid import UUID
 from jobqueue.ids import lock_key
 from jobqueue.storage.busy import is_foreign, reads, writes
 from jobqueue.storage.life_file import LifeFile, life_files
-from jobqueue.storage.records import Held, NewWorker, WorkerRow
+from jobqueue.storage.records import Held, NewWorker, Renewal, WorkerRow
 from jobqueue.storage.rows import worker_row
 from jobqueue.storage.sqlite_base import SQLiteStatements
 from jobqueue.storage.sqlite_values import after, optional_id, time_of
@@ -42,12 +42,11 @@ class SQLiteWorkers(SQLiteStatements):
         self._rows("register_worker", **row, now=clock, lease_until=after(clock, row["lease"]))
 
     @writes
-    def renew_worker(self, worker: UUID, lease_seconds: float, direct: bool) -> bool:
+    def renew_worker(self, worker: UUID, lease_seconds: float, direct: bool) -> Renewal | None:
         clock = self._clock()
         until = after(clock, lease_seconds)
-        return bool(
-            self._changed("renew_worker", id=worker, now=clock, lease_until=until, direct=direct)
-        )
+        rows = self._rows("renew_worker", id=worker, now=clock, lease_until=until, direct=direct)
+        return Renewal(draining=bool(rows[0][0])) if rows else None
 
     def mark_dead(self, worker: UUID, reason: str) -> bool:
         marked = self._mark_dead(worker, reason[:64])

@@ -284,3 +284,11 @@ def nothing_but_report(context, gate):
     folder().wait_at(gate)
     context.progress(4, 4, "done")
     context.log.info("done")
+
+
+@task(takes_context=True)
+def nothing_but_ask_code(context):
+    """Return what the project's code says now."""
+    import changing
+
+    return changing.VALUE

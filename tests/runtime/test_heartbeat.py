@@ -25,12 +25,16 @@ class Hands:
     def __init__(self) -> None:
         self.holding: set = set()
         self.abandoned: list = []
+        self.drained = 0
 
     def held(self) -> set:
         return set(self.holding)
 
     def abandon(self, fenced) -> None:
         self.abandoned.append(fenced)
+
+    def drain(self) -> None:
+        self.drained += 1
 
 
 @pytest.fixture
@@ -67,6 +71,16 @@ def running(bench: Bench):
 
 
 # --- lease ----------------------------------------
+
+
+def test_a_beat_hears_that_the_worker_is_to_drain_and_says_it_once(beat: Heartbeat, hands, events):
+    beat._beat()
+    assert hands.drained == 0
+    Worker.objects.update(draining=True)
+    beat._beat()
+    beat._beat()
+    assert hands.drained == 1
+    assert events.count("process.draining") == 1
 
 
 def test_a_beat_renews_the_lease(bench: Bench, beat: Heartbeat):

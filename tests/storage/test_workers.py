@@ -8,6 +8,7 @@ from jobqueue.ids import lock_key, new_identity
 from jobqueue.models import Worker
 from jobqueue.storage import Storage
 from jobqueue.storage.life_file import LifeFile
+from jobqueue.storage.records import Renewal
 from tests.storage.making import TASK, claimed, ending, insert, register, row
 
 
@@ -48,7 +49,7 @@ def test_a_workers_row_says_who_it_is(storage: Storage) -> None:
 
 def test_a_beat_renews_the_lease(storage: Storage) -> None:
     worker = register(storage, lease_seconds=1.0)
-    assert storage.renew_worker(worker, 60.0, direct=True) is True
+    assert storage.renew_worker(worker, 60.0, direct=True) == Renewal(draining=False)
     stored = Worker.objects.get(pk=worker)
     assert stored.lease_until - stored.heartbeat_at == timedelta(seconds=60)
     assert stored.direct is True
@@ -57,8 +58,8 @@ def test_a_beat_renews_the_lease(storage: Storage) -> None:
 def test_a_dead_or_unknown_worker_cannot_renew(storage: Storage) -> None:
     worker = register(storage)
     storage.mark_dead(worker, "test")
-    assert storage.renew_worker(worker, 60.0, direct=False) is False
-    assert storage.renew_worker(new_identity(), 60.0, direct=False) is False
+    assert storage.renew_worker(worker, 60.0, direct=False) is None
+    assert storage.renew_worker(new_identity(), 60.0, direct=False) is None
     assert Worker.objects.get(pk=worker).dead is True
 
 
@@ -103,7 +104,7 @@ def test_a_lease_runs_out_by_the_given_clock(storage: Storage) -> None:
 def test_a_renewed_lease_saves_a_worker_that_was_seen_expired(storage: Storage) -> None:
     worker = register(storage)
     end_process(storage, worker)
-    assert storage.renew_worker(worker, 60.0, direct=False) is True
+    assert storage.renew_worker(worker, 60.0, direct=False) == Renewal(draining=False)
     assert storage.mark_expired(worker) is False
 
 

@@ -7,9 +7,10 @@ it. ``manage.py jobs work`` is the same as ours under a name that cannot collide
 from __future__ import annotations
 
 import logging
+import re
 import socket
 import sys
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ needed, the side connection's, the one for progress and log lines, and that of r
 Each coroutine that uses the database has one more while it runs."""
 SESSIONS_PER_SUPERVISOR = 5
 """The loops for recovery, promotion, suspects and reaping, and receivers of signals."""
+_UNITS = {"K": 1024, "M": 1024**2, "G": 1024**3}
 
 
 class Command(ServiceCommand):
@@ -46,8 +48,8 @@ class Command(ServiceCommand):
         super().add_arguments(parser)
         add = parser.add_argument
         add("--queues", default="", help="comma separated; default: the alias' QUEUES")
-        add("--processes", type=_positive, default=1, help="worker processes (default: 1)")
-        add("--threads", type=_positive, default=4, help="threads a process (default: 4)")
+        add("--processes", type=_few, default=1, help="worker processes (default: 1)")
+        add("--threads", type=_few, default=4, help="threads a process (default: 4)")
         add("--name", default="", help="a label for logs and the admin; default: the host's name")
         add(
             "--no-maintenance",
@@ -55,6 +57,23 @@ class Command(ServiceCommand):
             help="leave sweeps, reaping and pruning to runscheduler and runreaper",
         )
         add("--until-empty", action="store_true", help="exit when nothing is ready or running")
+        add(
+            "--max-jobs",
+            type=_positive,
+            metavar="N",
+            help="replace a process after so many jobs, once those in hand have ended",
+        )
+        add(
+            "--max-memory",
+            type=memory_size,
+            metavar="SIZE",
+            help="replace a process that holds more memory (such as 512M or 1.5G), likewise",
+        )
+        add(
+            "--reload",
+            action="store_true",
+            help="for development: replace processes when a Python file of theirs changes",
+        )
         add("--health-file", type=Path, help="a file touched every second while all is well")
         add("--layer", default=None, help="of Channels: hands over to its runworker")
         add("channels", nargs="*", help="of Channels: hands over to its runworker")
@@ -97,6 +116,9 @@ def _plan(options: dict[str, Any]) -> WorkerPlan:
         threads=options["threads"],
         maintenance=not options["no_maintenance"],
         until_empty=options["until_empty"],
+        max_jobs=options["max_jobs"],
+        max_memory_bytes=options["max_memory"],
+        reload=options["reload"],
         health_file=options["health_file"],
         name=options["name"] or socket.gethostname(),
         log_format=options["log_format"],
@@ -130,8 +152,24 @@ def _hand_over(options: dict[str, Any]) -> None:
     call_command(ChannelsCommand(), *options["channels"], **layer)
 
 
-def _positive(text: str) -> int:
+def _few(text: str) -> int:
     value = int(text)
     if not 1 <= value <= 1_000:
         raise ValueError
     return value
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if not 1 <= value <= 2**62:
+        raise ValueError
+    return value
+
+
+def memory_size(text: str) -> int:
+    """Return the bytes of "300K", "512M" or "1.5G" (an argparse type). A unit must be given."""
+    found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)([KMG])(?:i?B)?", text.strip(), re.IGNORECASE)
+    size = int(float(found[1]) * _UNITS[found[2].upper()]) if found else 0
+    if not size:
+        raise ArgumentTypeError(f"{text!r} is not a size of memory; write 512M or 1.5G.")
+    return size

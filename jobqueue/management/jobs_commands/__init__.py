@@ -4,6 +4,7 @@ from jobqueue.management.jobs_commands.audit import Audit
 from jobqueue.management.jobs_commands.base import Shell, Subcommand
 from jobqueue.management.jobs_commands.cancel import Cancel
 from jobqueue.management.jobs_commands.discard import Discard
+from jobqueue.management.jobs_commands.drain import Drain
 from jobqueue.management.jobs_commands.list_jobs import List
 from jobqueue.management.jobs_commands.pause import Pause, Resume
 from jobqueue.management.jobs_commands.prune import Prune
@@ -21,6 +22,7 @@ SUBCOMMANDS: tuple[Subcommand, ...] = (
     Discard(),
     Pause(),
     Resume(),
+    Drain(),
     Prune(),
     Audit(),
     Work(),

@@ -2,3 +2,4 @@
 UPDATE jobqueue_worker
 SET heartbeat_at = %(now)s, lease_until = %(lease_until)s, direct = %(direct)s
 WHERE id = %(id)s AND NOT dead
+RETURNING draining

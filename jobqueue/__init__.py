@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from jobqueue.exceptions import Cancel, GiveUp, JobQueueError, Retry, Snooze
 from jobqueue.retry import Backoff
+from jobqueue.unique import Unique
 
 if TYPE_CHECKING:
     from jobqueue.results import JobResult
@@ -26,6 +27,7 @@ __all__ = [
     "JobTask",
     "Retry",
     "Snooze",
+    "Unique",
     "__version__",
     "task",
 ]

@@ -26,7 +26,7 @@ from jobqueue import compat
 from jobqueue.conf import Options, options_for
 from jobqueue.engine.definitions import check_queue_name, check_run_after
 from jobqueue.engine.enqueue import Pair, insert
-from jobqueue.engine.loading import MissingTask, load_result, load_state, new_result
+from jobqueue.engine.loading import MissingTask, load_result, load_state, new_result, placed_results
 from jobqueue.engine.loading_reports import load_log, load_progress
 from jobqueue.engine.registry import as_job_task
 from jobqueue.exceptions import TaskNotRegistered
@@ -93,12 +93,16 @@ class JobQueueBackend(_TakesDelays):
     ) -> list[JobResult[..., Any]]:
         """Insert the jobs of a task that is known to be valid."""
         rows = insert(task, calls, self.alias, self.job_options)
+        if task.unique is not None:
+            return placed_results(task, rows, self.alias)
         return [new_result(task, job, row) for job, row in rows]
 
     def announce(self, results: list[JobResult[..., Any]]) -> None:
-        """Send task_enqueued for each, right after the insert, as Django does."""
+        """Send task_enqueued for each new job, right after the insert, as Django does."""
         if results and compat.signal_is_heard(compat.task_enqueued, logging.DEBUG):
             for result in results:
+                if result.already_enqueued:
+                    continue
                 # Robust: the job exists, whatever a receiver does; Django logs its error.
                 compat.task_enqueued.send_robust(sender=type(self), task_result=result)
 

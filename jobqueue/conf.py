@@ -51,6 +51,12 @@ KILL_SLACK_SECONDS = 2.0
 DEADLINE_SLACK_SECONDS = 5.0
 """Past deadline plus this the reaper takes a job also from a live worker. More than the slack
 above and what a job waits between its claim and its start, so that the supervisor comes first."""
+KEY_WAIT_SECONDS = 5.0
+"""How long an enqueue waits for transactions of others that hold its unique key: longer than such
+a transaction should be, shorter than a visitor waits. After that it raises KeyBusy."""
+TWIN_PATIENCE_SECONDS = 5.0
+"""A unique job that could have started so long ago, and is locked by enqueues that met it, gets its
+turn: further ones shut each other out, and a claim waits in their line."""
 AUDIT_PATIENCE_SECONDS = 30.0
 """How long a due or orphaned job may wait before an audit reports it: every sweep runs far more
 often than that."""

@@ -6,8 +6,10 @@
     │   ├── PayloadTooLarge
     │   ├── InvalidFilter                      which jobs are meant
     │   ├── InvalidRunAfter
-    │   └── InvalidExpires
+    │   ├── InvalidExpires
+    │   └── InvalidUniqueKey
     ├── UnsupportedType(TypeError)             an argument or result JSON cannot hold
+    ├── KeyBusy                                somebody else is enqueueing this unique key
     ├── LeaseLost                              the guard did not match
     ├── TransactionLeftOpen                    a job left a transaction by hand
     ├── ResultNotSerializable                  what a job returned
@@ -78,6 +80,12 @@ class InvalidExpires(InvalidArgument):
     code = "invalid-expires"
 
 
+class InvalidUniqueKey(InvalidArgument):
+    """A unique key is not text that a database can store."""
+
+    code = "invalid-unique-key"
+
+
 class PayloadTooLarge(InvalidArgument):
     """The encoded arguments or result are larger than the limit."""
 
@@ -88,6 +96,16 @@ class UnsupportedType(JobQueueError, TypeError):
     """A value has a type that JSON cannot hold."""
 
     code = "unsupported-type"
+
+
+class KeyBusy(JobQueueError):
+    """Transactions of others held the unique key for too long; nothing was enqueued. Try again.
+
+    Whether there is a job of this key depends on whether they commit: one of them makes it, or
+    keeps it from starting until its own commit.
+    """
+
+    code = "key-busy"
 
 
 class LeaseLost(JobQueueError):

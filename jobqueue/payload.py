@@ -13,6 +13,7 @@ import hashlib
 import json
 import math
 import re
+import sys
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -71,6 +72,12 @@ def decode_arguments(text: str) -> tuple[list[Any], dict[str, Any]]:
 def round_trip(value: Any, max_bytes: int) -> Any:
     """Return `value` as a job would see it after storage."""
     return json.loads(encode_value(value, max_bytes, "value"))
+
+
+def canonical(values: Mapping[str, Any]) -> str:
+    """Return the one JSON text of values that a job would see as equal; raise as `encode_value`."""
+    seen = {n: json.loads(encode_value(value, sys.maxsize, n)) for n, value in values.items()}
+    return json.dumps(seen, sort_keys=True, separators=(",", ":"))
 
 
 def _dump(document: Any, max_bytes: int, what: str) -> str:

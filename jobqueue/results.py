@@ -6,7 +6,8 @@
 
 `job_state` is the job's own state (see `jobqueue.states.State`), of which Django's `status` is
 the coarse form: SCHEDULED, READY, BLOCKED and RETRYING are READY; DEAD and CANCELLED are FAILED.
-`reason` says why a job is blocked, dead or cancelled.
+`reason` says why a job is blocked, dead or cancelled. `already_enqueued` is True where an enqueue
+made no job, as another held its unique key: then this is the result of that one.
 
 `progress` and `log_lines` are what the job says of itself while it runs; each asks the database.
 
@@ -108,6 +109,7 @@ class JobResult[**P, R](_FrameworkResult[P, R]):  # type: ignore[misc] # frozen,
 
     job_state: State
     reason: str = ""
+    already_enqueued: bool = False
 
     @property
     def progress(self) -> JobProgress | None:
@@ -133,7 +135,7 @@ class JobResult[**P, R](_FrameworkResult[P, R]):  # type: ignore[misc] # frozen,
 
     def _take(self, fresh: TaskResult[..., Any]) -> None:
         for field in fields(fresh):
-            if field.name != "task":
+            if field.name not in ("task", "already_enqueued"):
                 object.__setattr__(self, field.name, getattr(fresh, field.name))
 
     def wait(self, timeout: float | None = None) -> Self:

@@ -18,6 +18,10 @@ atomic        the function's writes and the job's completion are one transaction
               for ``def``; an ``async def`` cannot be atomic.
 on_crash      "retry" (default), or "bury": never run again after one lost worker.
 expose        surfaces that offer the task for enqueueing by hand: "staff", "api". Default: none.
+unique        which jobs are twins, of which only one waits: True (equal arguments), the names of
+              some arguments, a callable that makes a key of them, or a `Unique` (or its keywords
+              as a dict) for all of its rules. Default: none are.
+unique_key    the key itself, instead of one made of the arguments. Usually given by `using()`.
 expires       timedelta from the enqueue in which a job must start: no attempt starts after it, and
               a job that still waits is cancelled. Default: never. `using()` takes a datetime, too.
 tags          texts that find the job later, such as "order:42". Usually given by `using()`.
@@ -60,8 +64,10 @@ from jobqueue.compat import (
 from jobqueue.conf import UNLIMITED, Options
 from jobqueue.engine import definitions
 from jobqueue.engine.arguments import check_call
+from jobqueue.engine.keys import checked_key
 from jobqueue.engine.registry import as_job_task, autodiscover, registry
 from jobqueue.retry import RetryPolicy
+from jobqueue.unique import Unique, UniqueKey
 
 if TYPE_CHECKING:
     from jobqueue.results import JobResult
@@ -109,6 +115,8 @@ class JobTask[**P, R](_FrameworkTask[P, R]):
     expose: frozenset[str] = frozenset()
     tags: tuple[str, ...] = ()
     expires: datetime | timedelta | None = None
+    unique: Unique | None = None
+    unique_key: str | None = None
     is_async: bool = field(init=False, default=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -124,7 +132,11 @@ class JobTask[**P, R](_FrameworkTask[P, R]):
             "expose": definitions.expose_option(self.expose),
             "tags": definitions.tags_option(self.tags),
             "run_after": self._checked_run_after(),
+            "unique": definitions.unique_option(self.unique, self.func, self.takes_context),
         }
+        if self.unique_key is not None:
+            changes["unique_key"] = checked_key(self.unique_key)
+            changes["unique"] = changes["unique"] or Unique()
         if self.expires is not None:
             definitions.check_expires(self.expires, self.run_after)
         for name, value in changes.items():
@@ -152,14 +164,17 @@ class JobTask[**P, R](_FrameworkTask[P, R]):
         max_attempts: MaxAttempts | None = None,
         tags: Collection[str] | None = None,
         expires: datetime | timedelta | None = None,
+        unique: Unique | UniqueKey | bool | None = None,
+        unique_key: str | None = None,
     ) -> Self:
         """Return this task with other options; None leaves an option as it is.
 
         run_after: not before this time, or this long after the enqueue by the database's clock.
         expires: no attempt starts after this time, or this long after the enqueue.
-        tags: replace the task's own.
+        tags: replace the task's own. unique_key: the key of these jobs, instead of one made of
+        their arguments. unique: other rules, or False: not unique.
 
-        Raise InvalidTask, InvalidRunAfter or InvalidExpires.
+        Raise InvalidTask, InvalidRunAfter, InvalidExpires or InvalidUniqueKey.
         """
         given: dict[str, Any] = {
             "priority": priority,
@@ -169,8 +184,18 @@ class JobTask[**P, R](_FrameworkTask[P, R]):
             "max_attempts": max_attempts,
             "tags": tags,
             "expires": expires,
+            "unique": unique,
+            "unique_key": unique_key,
         }
-        return replace(self, **{name: v for name, v in given.items() if v is not None})
+        changes = {name: value for name, value in given.items() if value is not None}
+        if unique is False:
+            changes["unique_key"] = None
+        return replace(self, **changes)
+
+    @property
+    def is_unique(self) -> bool:
+        """Whether its jobs have a unique key (a callable may still leave one without)."""
+        return self.unique is not None
 
     def attempts_allowed(self, options: Options) -> int | None:
         """Return how many failed attempts a job of this task has; None: as many as it takes."""
@@ -303,6 +328,8 @@ class TaskOptions(TypedDict, total=False):
     expose: Collection[Literal["staff", "api"]]
     tags: Collection[str]
     expires: timedelta
+    unique: Unique | UniqueKey | Mapping[str, Any] | bool
+    unique_key: str
 
 
 class _Decorator(Protocol):

@@ -59,6 +59,27 @@ def check_call(
         raise TypeError(f"{name}(): {error}") from None
 
 
+def bound_arguments(
+    function: Callable[..., Any],
+    takes_context: bool,
+    args: Collection[Any],
+    kwargs: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return what each parameter would be given by a call that fits, defaults included."""
+    context = (None,) if takes_context else ()
+    bound = _shape(function).signature.bind(*context, *args, **kwargs)
+    bound.apply_defaults()
+    return {name: bound.arguments[name] for name in parameters_of(function, takes_context)}
+
+
+def parameters_of(function: Callable[..., Any], takes_context: bool) -> dict[str, Any]:
+    """Return the parameters and their defaults, None where there is none; not the context's."""
+    found = list(_shape(function).signature.parameters.values())
+    if takes_context and found[0].kind is not Parameter.VAR_POSITIONAL:
+        del found[0]
+    return {p.name: None if p.default is Parameter.empty else p.default for p in found}
+
+
 @cache
 def _shape(function: Any) -> _Shape:
     """Return the shape of what really runs; a decorator's wrapper is not followed.

@@ -25,9 +25,11 @@ from jobqueue.conf import (
     parse_retry,
     parse_timeout,
 )
+from jobqueue.engine.keys import check_unique
 from jobqueue.exceptions import InvalidExpires, InvalidRunAfter
 from jobqueue.payload import storable_text
 from jobqueue.retry import RetryPolicy
+from jobqueue.unique import Unique
 
 MAX_TAGS = 32
 """Tags of one job: each is a row of its own, written with the job."""
@@ -125,6 +127,24 @@ def on_crash_option(value: Any) -> str:
     if value not in ON_CRASH:
         raise InvalidTask(f'on_crash must be "retry" or "bury", not {value!r}.')
     return str(value)
+
+
+def unique_option(value: Any, function: Callable[..., Any], takes_context: bool) -> Unique | None:
+    """Return `value` (a bool, names, a callable, a Unique or its keywords) as rules or None."""
+    if value is None or value is False:
+        return None
+    try:
+        rules = value if isinstance(value, Unique) else Unique(**_keywords(value))
+    except ValueError as error:
+        raise InvalidTask(str(error)) from None
+    except TypeError as error:
+        raise InvalidTask(f"unique has unknown keys: {error}") from None
+    check_unique(rules, function, takes_context)
+    return rules
+
+
+def _keywords(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {"key": value}
 
 
 def expose_option(value: Any) -> frozenset[str]:

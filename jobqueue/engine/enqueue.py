@@ -14,9 +14,10 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import asgiref
 import django
@@ -27,13 +28,16 @@ from jobqueue.conf import CHUNK_CHARACTERS, ENQUEUE_CHUNK, Options
 from jobqueue.engine.announce import announce
 from jobqueue.engine.arguments import check_call
 from jobqueue.engine.definitions import as_moment
+from jobqueue.engine.keys import key_of
+from jobqueue.engine.uniqueness import insert_unique
 from jobqueue.exceptions import ForeignTransactionWarning, InvalidArgument
 from jobqueue.ids import new_job_id
 from jobqueue.payload import encode_arguments, encode_value, storable_text
 from jobqueue.states import State
-from jobqueue.storage import storage_for
+from jobqueue.storage import Storage, storage_for
 from jobqueue.storage.records import Inserted, NewJob
 from jobqueue.tasks import JobTask
+from jobqueue.unique import RESCHEDULE, Unique
 
 creator: ContextVar[str] = ContextVar("jobqueue_creator", default="")
 """Who makes jobs in this context, for their `created_by`; set by the surfaces."""
@@ -59,6 +63,7 @@ def insert(
     """Insert a job of `task` for each pair (args, kwargs); return them in the same order.
 
     All or none. Raise TypeError or ValueError for a call that cannot travel, before any row.
+    With a unique key the row may be a twin's: its id is not the job's then. KeyBusy: see there.
     """
     jobs = new_jobs(task, pairs, alias, options)
     if not jobs:
@@ -66,12 +71,27 @@ def insert(
     connection = connections[options.database]
     warn_of_foreign_transaction(connection)
     storage = storage_for(connection, options)
+    if task.unique is not None:
+        return _insert_unique(task, jobs, alias, storage)
     chunks = list(_chunks(jobs))
     with _one_transaction(connection, len(chunks), bool(task.tags)):
         inserted = [row for chunk in chunks for row in storage.insert_jobs(chunk)]
     if any(row.state == State.READY for row in inserted):
         announce(connection, alias, [task.queue_name])
     return list(zip(jobs, inserted, strict=True))
+
+
+def _insert_unique(
+    task: JobTask[..., Any], jobs: list[NewJob], alias: str, storage: Storage
+) -> list[tuple[NewJob, Inserted]]:
+    assert task.unique is not None
+    rule = task.unique.on_conflict
+    placed = insert_unique(storage, jobs, rule, _chunks)
+    if any(
+        row.state == State.READY and (row.id == job.id or rule == RESCHEDULE) for job, row in placed
+    ):
+        announce(storage.connection, alias, [task.queue_name])
+    return placed
 
 
 def new_jobs(
@@ -81,9 +101,19 @@ def new_jobs(
     texts = [_encoded(task, pair, position, options) for position, pair in enumerate(pairs)]
     common = _common_values(task, alias, options)
     ids = sorted(new_job_id() for _ in texts)
-    return [
+    jobs = [
         NewJob(id=job_id, arguments=text, **common) for job_id, text in zip(ids, texts, strict=True)
     ]
+    return jobs if task.unique is None else [_with_key(job, task, task.unique) for job in jobs]
+
+
+def _with_key(job: NewJob, task: JobTask[..., Any], unique: Unique) -> NewJob:
+    """Return `job` with its unique key, if it has one."""
+    key = task.unique_key or key_of(unique, task.func, task.takes_context, job.arguments)
+    if key is None:
+        return job
+    window = cast(float | None, unique.window)
+    return replace(job, unique_key=key, unique_until=str(unique.until), unique_window=window)
 
 
 def _encoded(task: JobTask[..., Any], pair: Pair, position: int, options: Options) -> str:

@@ -7,14 +7,15 @@ settings, its row written by an older version), it still has a result.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime, timedelta
+from itertools import batched
 from typing import Any, cast
 from uuid import UUID
 
 from jobqueue.compat import TaskError, TaskResultDoesNotExist, task_backends
-from jobqueue.conf import UNLIMITED, options_for
+from jobqueue.conf import ENQUEUE_CHUNK, UNLIMITED, options_for
 from jobqueue.engine.registry import registry
 from jobqueue.exceptions import TaskNotRegistered
 from jobqueue.payload import decode_arguments
@@ -22,6 +23,7 @@ from jobqueue.results import STATUS, JobResult, build
 from jobqueue.states import Outcome, State
 from jobqueue.storage.records import Inserted, NewJob
 from jobqueue.tasks import JobTask
+from jobqueue.unique import Unique
 
 _WITH_ERROR = frozenset({Outcome.FAILED, Outcome.TIMED_OUT, Outcome.LOST})
 
@@ -73,7 +75,32 @@ def new_result(task: JobTask[..., Any], job: NewJob, row: Inserted) -> JobResult
         _return_value=None,
         job_state=state,
         reason="",
+        already_enqueued=False,
     )
+
+
+def placed_results(
+    task: JobTask[..., Any], placed: Sequence[tuple[NewJob, Inserted]], alias: str
+) -> list[JobResult[..., Any]]:
+    """Return the results of unique jobs: of those just inserted, and of the twins of others.
+
+    Raise TaskResultDoesNotExist if a twin that had ended long ago was pruned this very moment.
+    """
+    new = {row.id: new_result(task, job, row) for job, row in placed if job.id == row.id}
+    twins = load_results([row.id for _, row in placed if row.id not in new], alias)
+    results = []
+    for job, row in placed:
+        if job.id == row.id:
+            results.append(new[row.id])
+        else:
+            results.append(marked(new.get(row.id) or twins[row.id]))
+    return results
+
+
+def marked(result: JobResult[..., Any]) -> JobResult[..., Any]:
+    """Return a copy that says that the job had been enqueued already."""
+    values = {f.name: getattr(result, f.name) for f in fields(result)}
+    return build(**values | {"already_enqueued": True})
 
 
 def load_result(result_id: Any, alias: str) -> JobResult[..., Any]:
@@ -82,14 +109,35 @@ def load_result(result_id: Any, alias: str) -> JobResult[..., Any]:
     Raise TaskResultDoesNotExist if there is none, also for what is no id at all. A job whose task
     is not known here has a `MissingTask`, one with undecodable arguments has none.
     """
+    job_id = parsed_id(result_id)
+    found = load_results([job_id], alias)
+    if job_id not in found:
+        raise TaskResultDoesNotExist(str(job_id))
+    return found[job_id]
+
+
+def load_results(ids: Sequence[UUID], alias: str) -> dict[UUID, JobResult[..., Any]]:
+    """Return the results of those of these jobs that there are; two or three queries a thousand."""
     database = options_for(alias).database
-    job = _job_row(parsed_id(result_id), database)
-    attempts = _attempt_rows(job["id"], database) if job["attempts"] else []
+    results = {}
+    for some in batched(dict.fromkeys(ids), ENQUEUE_CHUNK):
+        jobs = _job_rows(some, database)
+        attempts = _attempt_rows([job["id"] for job in jobs if job["attempts"]], database)
+        tags = _tags([job["id"] for job in jobs], database)
+        for job in jobs:
+            task = _recorded_task(job, tuple(tags.get(job["id"], ())), alias)
+            results[job["id"]] = _loaded(job, attempts.get(job["id"], []), task)
+    return results
+
+
+def _loaded(
+    job: Mapping[str, Any], attempts: list[dict[str, Any]], task: JobTask[..., Any]
+) -> JobResult[..., Any]:
     state = State(job["state"])
     started_at, last_attempted_at = _starts(job, attempts)
     args, kwargs = _decoded_arguments(job["arguments_text"])
     return build(
-        task=_recorded_task(job, alias, database),
+        task=task,
         id=str(job["id"]),
         status=STATUS[state],
         enqueued_at=job["enqueued_at"],
@@ -104,6 +152,7 @@ def load_result(result_id: Any, alias: str) -> JobResult[..., Any]:
         _return_value=_decoded(job["result_text"]),
         job_state=state,
         reason=job["reason"],
+        already_enqueued=False,
     )
 
 
@@ -125,8 +174,8 @@ def parsed_id(result_id: Any) -> UUID:
         raise TaskResultDoesNotExist(result_id) from None
 
 
-def _job_row(job_id: UUID, database: str) -> dict[str, Any]:
-    """Return one job; documents as text, so that an undecodable one is no error here."""
+def _job_rows(ids: Collection[UUID], database: str) -> list[dict[str, Any]]:
+    """Return jobs; documents as text, so that an undecodable one is no error here."""
     from django.db.models import TextField
     from django.db.models.functions import Cast
 
@@ -134,28 +183,41 @@ def _job_row(job_id: UUID, database: str) -> dict[str, Any]:
 
     found = (
         Job.objects.using(database)
-        .filter(pk=job_id)
+        .filter(pk__in=ids)
         .values(
             "id", "backend", "task", "queue", "priority", "state", "run_at", "enqueued_at",
-            "expires_at",
-            "max_attempts", "timeout", "attempts", "worker", "claimed_at", "finished_at",
-            "error_class", "error_message", "reason",
+            "expires_at", "unique_key", "max_attempts", "timeout", "attempts", "worker",
+            "claimed_at", "finished_at", "error_class", "error_message", "reason",
             arguments_text=Cast("arguments", TextField()),
             result_text=Cast("result", TextField()),
         )
     )  # fmt: skip
-    for row in found:
-        return cast(dict[str, Any], row)
-    raise TaskResultDoesNotExist(str(job_id))
+    return cast(list[dict[str, Any]], list(found))
 
 
-def _attempt_rows(job_id: UUID, database: str) -> list[dict[str, Any]]:
+def _attempt_rows(ids: Collection[UUID], database: str) -> dict[UUID, list[dict[str, Any]]]:
+    """Return the attempts of each job, in order."""
     from jobqueue.models import Attempt
 
-    found = Attempt.objects.using(database).filter(job_id=job_id).order_by("number")
-    names = ("outcome", "charged", "worker", "started_at", "error_class", "error_message",
-             "traceback")  # fmt: skip
-    return list(found.values(*names))
+    names = ("job_id", "outcome", "charged", "worker", "started_at", "error_class",
+             "error_message", "traceback")  # fmt: skip
+    attempts: dict[UUID, list[dict[str, Any]]] = {}
+    if ids:
+        found = Attempt.objects.using(database).filter(job_id__in=ids).order_by("job_id", "number")
+        for row in found.values(*names):
+            attempts.setdefault(row["job_id"], []).append(row)
+    return attempts
+
+
+def _tags(ids: Collection[UUID], database: str) -> dict[UUID, list[str]]:
+    """Return the tags of each job, in the order in which they were given."""
+    from jobqueue.models import JobTag
+
+    tags: dict[UUID, list[str]] = {}
+    found = JobTag.objects.using(database).filter(job_id__in=ids).order_by("id")
+    for job_id, tag in found.values_list("job_id", "tag"):
+        tags.setdefault(job_id, []).append(tag)
+    return tags
 
 
 def _starts(
@@ -188,17 +250,14 @@ def _errors(
     ]
 
 
-def _recorded_task(job: Mapping[str, Any], alias: str, database: str) -> JobTask[..., Any]:
+def _recorded_task(job: Mapping[str, Any], tags: tuple[str, ...], alias: str) -> JobTask[..., Any]:
     """Return the task as this job was enqueued: with its queue, priority, time and tags."""
-    from jobqueue.models import JobTag
-
-    tags = JobTag.objects.using(database).filter(job_id=job["id"]).order_by("id")
-    values = {
+    values: dict[str, Any] = {
         "backend": job["backend"] if job["backend"] in task_backends.settings else alias,
         "queue_name": job["queue"],
         "priority": job["priority"],
         "run_after": _run_after(job["run_at"], job["enqueued_at"]),
-        "tags": tuple(tags.values_list("tag", flat=True)),
+        "tags": tags,
         "expires": job["expires_at"],
     }
     limits = {"max_attempts": job["max_attempts"] or UNLIMITED, "timeout": job["timeout"]}
@@ -206,6 +265,8 @@ def _recorded_task(job: Mapping[str, Any], alias: str, database: str) -> JobTask
         task = registry.get(job["task"])
     except TaskNotRegistered:
         return MissingTask.named(job["task"], **values, **limits)
+    if job["unique_key"] is not None and task.unique is None:
+        values |= {"unique_key": job["unique_key"], "unique": Unique()}  # given by using()
     options = options_for(values["backend"])
     if task.attempts_allowed(options) == job["max_attempts"]:
         limits["max_attempts"] = task.max_attempts

@@ -57,7 +57,12 @@ class Job(models.Model):
     )
 
     unique_key = models.CharField(max_length=255, null=True)  # noqa: DJ001 - NULL is "not unique"
-    unique_until = models.CharField(max_length=8, default="", blank=True)
+    unique_until = models.CharField(
+        max_length=8, default="", blank=True, help_text="It holds its key until: start or done."
+    )
+    unique_window_end = models.DateTimeField(
+        null=True, help_text="It holds its key also when it has ended, until somebody sees this."
+    )
     limit_key = models.CharField(max_length=255, null=True)  # noqa: DJ001 - NULL is "no limit"
     pending = models.IntegerField(default=0, help_text="Parents that have not ended.")
     has_children = models.BooleanField(default=False)
@@ -111,6 +116,23 @@ class Job(models.Model):
             ),
             models.CheckConstraint(
                 name="jobqueue_job_priority", condition=Q(priority__gte=-100, priority__lte=100)
+            ),
+            models.CheckConstraint(
+                name="jobqueue_job_unique_until",
+                condition=Q(unique_key__isnull=False, unique_until__in=["start", "done"])
+                | Q(unique_key=None, unique_until="", unique_window_end=None),
+            ),
+            # The rows that hold their key; `jobqueue.unique` says what that means. The statements
+            # of storage that ask for them repeat the condition, so that this index serves.
+            models.UniqueConstraint(
+                name="jobqueue_job_unique",
+                fields=["task", "unique_key"],
+                condition=Q(unique_key__isnull=False)
+                & (
+                    Q(state__in=_WAITING)
+                    | Q(state=State.RUNNING, unique_until="done")
+                    | Q(unique_window_end__isnull=False)
+                ),
             ),
             models.CheckConstraint(
                 name="jobqueue_job_on_crash", condition=Q(on_crash__in=["retry", "bury"])

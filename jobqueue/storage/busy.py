@@ -22,7 +22,7 @@ from typing import Concatenate
 from django.db import OperationalError
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from jobqueue.storage.connections import transaction_on
+from jobqueue.storage.connections import is_open, transaction_on
 from jobqueue.storage.protocol import Storage
 
 BUSY_SECONDS = 30.0
@@ -68,8 +68,7 @@ def writes[S: Storage, **P, R](
 
 def is_foreign(connection: BaseDatabaseWrapper) -> bool:
     """Return whether `connection` is inside a transaction that we did not open."""
-    opened = connection.connection is not None
-    return connection.in_atomic_block or (opened and not connection.autocommit)
+    return is_open(connection)
 
 
 @contextmanager

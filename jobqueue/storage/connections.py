@@ -110,6 +110,31 @@ def transaction_on(connection: BaseDatabaseWrapper) -> Iterator[None]:
             connection.set_autocommit(True)
 
 
+@contextmanager
+def undoable_on(connection: BaseDatabaseWrapper) -> Iterator[None]:
+    """A transaction, or inside an open one a savepoint: an error leaves the caller's as it was."""
+    connection.ensure_connection()
+    if not is_open(connection):
+        with transaction_on(connection):
+            yield
+        return
+    savepoint = str(connection.savepoint())
+    try:
+        yield
+    except BaseException:
+        with suppress(Exception):  # the session may be gone, and the error says so
+            connection.savepoint_rollback(savepoint)
+            connection.savepoint_commit(savepoint)
+        raise
+    connection.savepoint_commit(savepoint)
+
+
+def is_open(connection: BaseDatabaseWrapper) -> bool:
+    """Return whether `connection` is inside a transaction, whoever began it."""
+    opened = connection.connection is not None
+    return connection.in_atomic_block or (opened and not connection.autocommit)
+
+
 def discard(connection: BaseDatabaseWrapper) -> None:
     """Drop the session of `connection` in whatever state it is; the next use opens a new one.
 

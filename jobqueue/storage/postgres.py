@@ -27,6 +27,7 @@ from jobqueue.storage.connections import transaction_on
 from jobqueue.storage.errors import LOCK_NOT_AVAILABLE, sqlstate
 from jobqueue.storage.postgres_commit import finish_and_commit, may_go_together
 from jobqueue.storage.postgres_reports import PostgresReports
+from jobqueue.storage.postgres_unique import PostgresUnique
 from jobqueue.storage.postgres_waiting import PostgresWaiting
 from jobqueue.storage.protocol import ids_of
 from jobqueue.storage.records import (
@@ -57,6 +58,7 @@ from jobqueue.storage.statements import statement
 
 class PostgresStorage(
     PostgresReports,
+    PostgresUnique,
     PostgresWaiting,
 ):
     """Storage on PostgreSQL 15 and newer."""
@@ -65,10 +67,9 @@ class PostgresStorage(
 
     def insert_jobs(self, jobs: Sequence[NewJob], now: datetime | None = None) -> list[Inserted]:
         rows = json.dumps([new_job_row(n, job) for n, job in enumerate(jobs)], ensure_ascii=False)
-        found = {row[0]: Inserted(*row) for row in self._rows("insert_jobs", rows=rows, now=now)}
-        tags = [(job.id, tag) for job in jobs for tag in job.tags]
-        if tags:
-            self._rows("insert_tags", ids=[t[0] for t in tags], tags=[t[1] for t in tags])
+        sql = statement(self.vendor, "insert_jobs", on_conflict="")
+        found = {row[0]: Inserted(*row) for row in self._run(sql, {"rows": rows, "now": now})}
+        self._insert_tags(jobs)
         return [found[job.id] for job in jobs]
 
     # --- claim ----------------------------------------

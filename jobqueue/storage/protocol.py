@@ -37,6 +37,7 @@ from jobqueue.storage.records import (
     WorkerRow,
 )
 from jobqueue.storage.reports import ReportStorage
+from jobqueue.storage.unique import UniqueJobs
 from jobqueue.storage.waiting import WaitingProtocol
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
 class Storage(
     ReportStorage,
+    UniqueJobs,
     WaitingProtocol,
 ):
     """What the engine asks of a database. See the module docstring for the contract."""

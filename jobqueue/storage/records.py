@@ -14,7 +14,8 @@ from jobqueue.payload import ErrorText
 class NewJob:
     """A job to insert. `run_at` (a time) or `delay` (seconds, on the database's clock), or now.
 
-    `expires_at` or `expires_in`, likewise: no attempt starts after it.
+    `expires_at` or `expires_in`, likewise: no attempt starts after it. `unique_until` and
+    `unique_window` (seconds) go with a `unique_key`, see `jobqueue.unique`.
     """
 
     id: UUID
@@ -31,6 +32,9 @@ class NewJob:
     on_crash: str = "retry"
     expires_at: datetime | None = None
     expires_in: float | None = None
+    unique_key: str | None = None
+    unique_until: str = ""
+    unique_window: float | None = None
     copied_from: UUID | None = None
     created_by: str = ""
     trace_context: str | None = None
@@ -44,6 +48,19 @@ class Inserted(NamedTuple):
     state: str
     run_at: datetime
     enqueued_at: datetime
+
+
+class Twin(NamedTuple):
+    """The job that holds a unique key.
+
+    is_overdue: it could have started some seconds ago. has_lapsed: it has ended and its window is
+    over, so that it holds the key only until somebody says so.
+    """
+
+    key: str
+    row: Inserted
+    is_overdue: bool
+    has_lapsed: bool
 
 
 class Claim(NamedTuple):

@@ -42,6 +42,9 @@ def new_job_row(n: int, job: NewJob) -> dict[str, Any]:
     }
     if job.expires_in is not None:
         row["expires_in"] = job.expires_in  # left out for the many that never expire
+    if job.unique_key is not None:
+        row["unique_key"], row["unique_until"] = job.unique_key, job.unique_until
+        row["unique_window"] = job.unique_window
     return row
 
 

@@ -29,8 +29,6 @@ from jobqueue.storage.records import (
     Claim,
     EndedJob,
     Ending,
-    Inserted,
-    NewJob,
     Success,
     Verdict,
     Window,
@@ -40,9 +38,9 @@ from jobqueue.storage.rows import (
     ending_row,
     lease_errors,
     lease_lost,
-    new_job_row,
     urgency,
 )
+from jobqueue.storage.sqlite_enqueue import SQLiteEnqueue
 from jobqueue.storage.sqlite_operators import SQLiteOperators
 from jobqueue.storage.sqlite_reports import SQLiteReports
 from jobqueue.storage.sqlite_values import after, microseconds, time_of
@@ -52,20 +50,8 @@ _HISTORY = ("attempts", "steps", "tags", "progress", "lines")
 _NO_ERROR = {"error_class": None, "error_message": None, "error_fingerprint": None}
 
 
-class SQLiteStorage(SQLiteReports, SQLiteOperators):
+class SQLiteStorage(SQLiteEnqueue, SQLiteReports, SQLiteOperators):
     """Storage on SQLite 3.35 and newer."""
-
-    # --- enqueue ----------------------------------------
-
-    @writes
-    def insert_jobs(self, jobs: Sequence[NewJob], now: datetime | None = None) -> list[Inserted]:
-        clock = self._clock(now)
-        inserted = [_inserted(job, clock) for job in jobs]
-        self._each(
-            "insert_job", [_job_parameters(*pair) for pair in zip(jobs, inserted, strict=True)]
-        )
-        self._each("insert_tag", [{"job": job.id, "tag": tag} for job in jobs for tag in job.tags])
-        return inserted
 
     # --- claim ----------------------------------------
 
@@ -318,30 +304,6 @@ class SQLiteStorage(SQLiteReports, SQLiteOperators):
         for name in _HISTORY:
             self._rows(f"prune_{name}", ids=pruned)
         return len(pruned)
-
-
-def _inserted(job: NewJob, clock: datetime) -> Inserted:
-    if job.delay is not None:
-        due = after(clock, job.delay)
-    else:
-        due = clock if job.run_at is None else time_of(job.run_at)
-    return Inserted(job.id, "scheduled" if due > clock else "ready", due, clock)
-
-
-def _job_parameters(job: NewJob, inserted: Inserted) -> dict[str, Any]:
-    due = max(inserted.run_at, inserted.enqueued_at)
-    return {
-        **new_job_row(0, job),
-        "state": inserted.state,
-        "run_at": inserted.run_at,
-        "enqueued_at": inserted.enqueued_at,
-        "expires_at": _expiry(job, inserted),
-        "rank": microseconds(due) - round(job.priority * job.aging_seconds * 1_000_000),
-    }
-
-
-def _expiry(job: NewJob, inserted: Inserted) -> datetime | None:
-    return after(inserted.enqueued_at, job.expires_in) if job.expires_in else job.expires_at
 
 
 def _claim_of(row: tuple[Any, ...]) -> Claim:

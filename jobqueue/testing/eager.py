@@ -42,11 +42,13 @@ from jobqueue.exceptions import InvalidArgument, ResultNotSerializable, Unsuppor
 from jobqueue.ids import new_identity
 from jobqueue.payload import decode_arguments, encode_value
 from jobqueue.results import STATUS, JobResult
-from jobqueue.states import FINISHED, Outcome, State
+from jobqueue.states import FINISHED, WAITING, Outcome, State
 from jobqueue.storage.records import Claim, Inserted, NewJob
 from jobqueue.tasks import JobTask
 from jobqueue.testing.context import EagerContext
 from jobqueue.testing.results import EagerResult
+from jobqueue.testing.twins import find_twin, replaced, rescheduled
+from jobqueue.unique import KEEP, REPLACE
 
 _IDENTITY = new_identity()
 
@@ -88,16 +90,37 @@ class EagerBackend(JobQueueBackend):
         """Return the results of the jobs of these calls, which have run."""
         jobs = new_jobs(task, calls, self.alias, self.job_options)
         warn_of_foreign_transaction(connections[self.job_options.database])
-        results = [EagerResult.of(new_result(task, job, _as_inserted(job))) for job in jobs]
-        for job, result in zip(jobs, results, strict=True):
-            self.results.append(result)
-            compat.task_enqueued.send_robust(sender=type(self), task_result=result)
-            if job.expires_at is not None and job.expires_at <= datetime.now(UTC):
-                _set(result, State.CANCELLED, finished_at=timezone.now(), reason="expired")
-                self._send_finished(result)
-            elif result.job_state is State.READY:
-                self._run(task, job, result)
-        return [*results]
+        return [self._make(task, job) for job in jobs]
+
+    def _make(self, task: JobTask[..., Any], job: NewJob) -> JobResult[..., Any]:
+        """Make one job and run it, unless its key is held; return its or its twin's result."""
+        twin = find_twin(job, self.results)
+        if twin is not None:
+            self._change(task, twin, job)
+            return twin.again()
+        result = EagerResult.of(new_result(task, job, _as_inserted(job)), job)
+        self.results.append(result)
+        compat.task_enqueued.send_robust(sender=type(self), task_result=result)
+        if job.expires_at is not None and job.expires_at <= datetime.now(UTC):
+            _set(result, State.CANCELLED, finished_at=timezone.now(), reason="expired")
+            self._send_finished(result)
+        elif result.job_state is State.READY:
+            self._run(task, job, result)
+        return result
+
+    def _change(self, task: JobTask[..., Any], twin: EagerResult, job: NewJob) -> None:
+        """Let `job` change its twin by the rule of its task, if that one waits."""
+        rule = None if task.unique is None else task.unique.on_conflict
+        if twin.job_state not in WAITING or rule == KEEP:
+            return
+        if rule == REPLACE:
+            values = replaced(twin, job)
+        else:
+            due = _as_inserted(job)
+            values = rescheduled(twin, job, due.run_at, due.state == State.READY)
+        _set(twin, values.pop("job_state"), **values)
+        if twin.job_state is State.READY:
+            self._run(twin.task, twin.job, twin)  # type: ignore[arg-type] # a JobTask
 
     def announce(self, results: list[JobResult[..., Any]]) -> None:
         """Do nothing: each job was announced before it ran."""

@@ -1,4 +1,7 @@
-"""The result of an eager job: it also holds what the job said of itself, as there is no row."""
+"""The result of an eager job: it also holds what was asked for, and what the job said of itself.
+
+There is no row.
+"""
 
 from __future__ import annotations
 
@@ -8,25 +11,39 @@ from typing import Any, Self
 
 from jobqueue.engine.reports import Batch
 from jobqueue.results import JobLogLine, JobProgress, JobResult
-from jobqueue.storage.records import NewLine, NewProgress
+from jobqueue.storage.records import NewJob, NewLine, NewProgress
 
 
 class EagerResult(JobResult[..., Any]):
-    """A JobResult whose progress and log lines are kept in memory."""
+    """A JobResult whose progress and log lines are kept in memory.
 
-    __slots__ = ("_log", "_progress")
+    job: the row there would have been, as it was enqueued, or last changed by a twin.
+    """
+
+    __slots__ = ("_log", "_progress", "job")
+
+    job: NewJob
 
     _log: list[JobLogLine]
     _progress: JobProgress | None
 
     @classmethod
-    def of(cls, result: JobResult[..., Any]) -> Self:
+    def of(cls, result: JobResult[..., Any], job: NewJob) -> Self:
         """Return `result` as one of an eager job that has said nothing yet."""
         made = object.__new__(cls)
         for field in fields(result):
             object.__setattr__(made, field.name, getattr(result, field.name))
         object.__setattr__(made, "_log", [])
         object.__setattr__(made, "_progress", None)
+        object.__setattr__(made, "job", job)
+        return made
+
+    def again(self) -> Self:
+        """Return a copy for an enqueue that made no job, because this one holds its key."""
+        made = self.of(self, self.job)
+        for name, value in {"_log": self._log, "_progress": self._progress}.items():
+            object.__setattr__(made, name, value)
+        object.__setattr__(made, "already_enqueued", True)
         return made
 
     def keep(self, batch: Batch, now: datetime) -> None:

@@ -241,6 +241,18 @@ def test_async_tasks(load: Load) -> None:
     assert shop.Price.objects.count() == 1
 
 
+def test_unique_jobs(load: Load) -> None:
+    modules = load("docs/howto/unique-jobs.md")
+    with eager() as jobs:
+        for _ in range(2):
+            modules["shop/rules.py"].on_message(7)
+            modules["shop/rules.py"].send_digest.enqueue(7)
+            modules["shop/keys.py"].index_page.enqueue("https://example.com/?a")
+    assert len(jobs) == 4
+    with eager():
+        assert modules["shop/saving.py"].save(7)[1] is False
+
+
 def test_retries(load: Load) -> None:
     modules = load("docs/howto/retries.md")
     shop.answers[:] = ["done", "closed", "busy", "unknown article"]

@@ -23,7 +23,7 @@ from jobqueue.storage.rows import LOWEST_RANK
 from jobqueue.storage.sqlite import SQLiteStorage
 from jobqueue.storage.sqlite_values import adapted
 from jobqueue.storage.statements import statement
-from tests.storage.making import claim, claimed, ending, insert, register, run_sql
+from tests.storage.making import claim, claimed, ending, insert, new_job, register, run_sql
 
 QUEUES = [f"queue{n}" for n in range(50)]
 TASKS = [f"app.task{n}" for n in range(50)]
@@ -102,6 +102,11 @@ def calls() -> Calls:
         "orphans": ("jobqueue_job_running", lambda s: s.orphan_workers()),
         "overdue": ("jobqueue_job_running", lambda s: s.overdue(5.0)),
         "promote": ("jobqueue_job_due", lambda s: s.promote(1_000)),
+        "twins": ("jobqueue_job_unique", lambda s: s.find_twins(TASKS[0], ["a", "b"])),
+        "lock twins": (None, lambda s: s.lock_twins(some, alone=False)),
+        "replace twin": (primary, lambda s: s.replace_twins({job_id: new_job()})),
+        "reschedule twin": (primary, lambda s: s.reschedule_twins({job_id: new_job()})),
+        "lapse": (primary, lambda s: s.lapse_windows(some)),
         "expire": ("jobqueue_job_expires", lambda s: s.expire(1_000)),
         "park": ("jobqueue_job_ready", lambda s: s.park_unknown(TASKS[:49], 1_000)),
         "admit": ("jobqueue_job_blocked", lambda s: s.admit_known(TASKS, 1_000)),
@@ -200,7 +205,7 @@ ON_SQLITE = {
     "jobqueue_job_pkey": "sqlite_autoindex_jobqueue_job_1",
     "jobqueue_step_job_name": "sqlite_autoindex_jobqueue_step_1",
 }
-PARTIAL = re.compile("USING INDEX jobqueue_job_(alone|running|due|expires|blocked|ready)")
+PARTIAL = re.compile("USING INDEX jobqueue_job_(alone|running|due|expires|unique|blocked|ready)")
 
 
 @pytest.mark.sqlite_only("PostgreSQL plans by the rows, see above")

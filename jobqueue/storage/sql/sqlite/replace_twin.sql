@@ -1,0 +1,8 @@
+-- Gives a waiting job other arguments, priority and expiry. Caller: Storage.replace_twins.
+-- A job keeps its place among those of its new priority. Index: primary key.
+UPDATE jobqueue_job
+SET arguments = %(arguments)s, priority = %(priority)s,
+    rank = rank + CAST(round((priority - %(priority)s) * %(aging)s * 1000000.0) AS INTEGER),
+    expires_at = %(expires_at)s, version = version + 1
+WHERE id = %(twin)s AND state IN ('blocked', 'ready', 'retrying', 'scheduled')
+RETURNING id, state, run_at, enqueued_at

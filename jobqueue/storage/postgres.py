@@ -126,17 +126,20 @@ class PostgresStorage(
     # --- ends of an attempt ----------------------------------------
 
     def finish_one(self, claim: Claim, result: str, started_ago: float) -> bool:
+        # In a savepoint (a TestCase's) no COMMIT follows: the limit would be the test's.
+        is_nested = bool(self.connection.savepoint_ids)
+        limit_idle = "NULL" if is_nested else statement(self.vendor, "limit_idle")
+        parameters = {
+            "id": claim.id,
+            "fence": claim.fence,
+            "worker": claim.worker,
+            "result": result,
+            "started_ago": started_ago,
+            "idle_timeout": COMMIT_IDLE_TIMEOUT,
+        }
         with lease_errors(claim):
-            rows = self._rows(
-                "finish_one",
-                id=claim.id,
-                fence=claim.fence,
-                worker=claim.worker,
-                result=result,
-                started_ago=started_ago,
-                # In a savepoint (a TestCase's) no COMMIT follows: the limit would be the test's.
-                idle_timeout=None if self.connection.savepoint_ids else COMMIT_IDLE_TIMEOUT,
-            )
+            sql = statement(self.vendor, "finish_one", limit_idle=limit_idle)
+            rows = self._run(sql, parameters)
         return bool(rows[0][1])
 
     def finish_and_commit(self, claim: Claim, result: str, started_ago: float) -> None:

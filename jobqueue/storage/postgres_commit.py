@@ -16,15 +16,14 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from psycopg.errors import InvalidSqlStatementName, error_from_result
 from psycopg.pq import Escaping, ExecStatus
 
-from jobqueue.conf import COMMIT_IDLE_TIMEOUT
 from jobqueue.storage.connections import DIRECT_SETTING
 from jobqueue.storage.records import Claim
 from jobqueue.storage.rows import lease_errors
 from jobqueue.storage.statements import statement
 
 _PREPARED_MARK = "_jobqueue_finish_is_prepared"
-_PARAMETERS = ("id", "fence", "worker", "result", "started_ago", "idle_timeout")
-_TYPES = "uuid, bigint, uuid, text, float8, text"
+_PARAMETERS = ("id", "fence", "worker", "result", "started_ago")
+_TYPES = "uuid, bigint, uuid, text, float8"
 
 
 def may_go_together(connection: BaseDatabaseWrapper) -> bool:
@@ -53,7 +52,6 @@ def finish_and_commit(
         "worker": f"'{claim.worker}'",
         "result": _literal(session, result),
         "started_ago": f"{started_ago:.6f}",
-        "idle_timeout": f"'{COMMIT_IDLE_TIMEOUT}'",
     }
     with lease_errors(claim), connection.wrap_database_errors:
         if not getattr(session, _PREPARED_MARK, False):
@@ -84,7 +82,7 @@ def _literal(session: psycopg.Connection[Any], text: str) -> str:
 @cache
 def _prepare_finish() -> str:
     """Return ``finish_one.sql`` as a statement that a session prepares once."""
-    text = statement("postgresql", "finish_one")
+    text = statement("postgresql", "finish_one", limit_idle="NULL")
     for number, name in enumerate(_PARAMETERS, start=1):
         text = text.replace(f"%({name})s", f"${number}")
     return f"PREPARE jobqueue_finish ({_TYPES}) AS {text}"

@@ -2,6 +2,7 @@
 -- The guard fails on the server: matching no row raises, so that a COMMIT already queued behind
 -- this statement can only roll back (seen: a pipelined COMMIT kept a zombie's effects).
 -- The idle time-out is local to the transaction: a process frozen before COMMIT loses its session.
+-- It costs a tenth of the statement, and is left out where COMMIT comes in the same message.
 -- The state is compared in a way that no partial index answers: by the worker's own index this
 -- would read every run that it has ended while something holds the horizon.
 WITH guarded AS (
@@ -26,7 +27,5 @@ WITH guarded AS (
 )
 SELECT CASE count(*) WHEN 1 THEN 1 ELSE ('jobqueue_lease_lost:' || count(*))::int END,
        bool_or(has_children),
-       set_config('idle_in_transaction_session_timeout',
-                  coalesce(%(idle_timeout)s::text,
-                           current_setting('idle_in_transaction_session_timeout')), true)
+       {limit_idle}
 FROM guarded

@@ -12,6 +12,9 @@ only for what it was given; what became of each job is in the `Outcome`: "locked
 job is meant. The state machine decides what is allowed: a job that succeeded is never run again,
 and a running one is only ever cancelled.
 
+What a filter matches is changed by a bulk operation (`bulk_start`), which goes on in the
+background, may be stopped and resumed, and obeys the same rules job by job.
+
 What it does not promise: that a running job's code stops at a forced cancel. Its worker is
 refused from then on, so an atomic job's writes roll back; effects outside the database may go on
 until it notices.
@@ -23,6 +26,13 @@ from datetime import datetime, timedelta
 
 from jobqueue.compat import DEFAULT_TASK_BACKEND_ALIAS
 from jobqueue.engine import verbs
+from jobqueue.engine.bulk import Preview
+from jobqueue.engine.bulk import find as bulk_operation
+from jobqueue.engine.bulk import preview as bulk_preview
+from jobqueue.engine.bulk import recent as bulk_operations
+from jobqueue.engine.bulk import resume as bulk_resume
+from jobqueue.engine.bulk import start as bulk_start
+from jobqueue.engine.bulk import stop as bulk_stop
 from jobqueue.engine.changes import LOCKED, NOT_FOUND, Ids, change_jobs
 from jobqueue.engine.draining import drain_worker
 from jobqueue.engine.making import UNREADABLE, Copied, enqueue, run_again
@@ -39,8 +49,15 @@ __all__ = [
     "Actor",
     "Copied",
     "Outcome",
+    "Preview",
     "Status",
     "allowed_actions",
+    "bulk_operation",
+    "bulk_operations",
+    "bulk_preview",
+    "bulk_resume",
+    "bulk_start",
+    "bulk_stop",
     "cancel",
     "discard",
     "drain_worker",

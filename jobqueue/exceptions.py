@@ -15,6 +15,7 @@
     ├── ResultNotSerializable                  what a job returned
     ├── StepError                              a step used where it cannot work
     ├── JobNotFound / WrongState / RowLocked   operators
+    ├── BulkOperationNotFound
     ├── WorkerLost, WorkerStopped              recorded for an attempt, never raised at one
     ├── TaskNotRegistered
     └── TaskNotExposed                         enqueueing by hand
@@ -138,8 +139,14 @@ class JobNotFound(JobQueueError, LookupError):
     code = "job-not-found"
 
 
+class BulkOperationNotFound(JobQueueError, LookupError):
+    """There is no bulk operation with this number."""
+
+    code = "bulk-operation-not-found"
+
+
 class WrongState(JobQueueError):
-    """The job's state does not allow this action."""
+    """The state of the job, or of the operation, does not allow this action."""
 
     code = "wrong-state"
 

@@ -87,11 +87,22 @@ def attempt(
     results = dict(change.apply(storage, ids))
     left = [job_id for job_id in ids if job_id not in results]
     if left:
-        states = dict(jobs(desk, left).values_list("id", "state"))
-        moved = {i: _why_not(states.get(i)) for i in left if states.get(i) not in change.sources}
+        moved = passed_over(desk, left, change.sources)
         results.update(moved)
         left = [job_id for job_id in left if job_id not in moved]
     return results, left
+
+
+def passed_over(
+    desk: Desk, ids: Sequence[UUID], sources: Collection[State] = ()
+) -> dict[UUID, str]:
+    """Return why jobs are not changed that are in none of `sources`: what they are now."""
+    states = dict(jobs(desk, ids).values_list("id", "state"))
+    return {
+        job_id: f"skipped: {states[job_id]}" if job_id in states else NOT_FOUND
+        for job_id in ids
+        if states.get(job_id) not in sources
+    }
 
 
 def jobs(desk: Desk, ids: Sequence[UUID]) -> QuerySet[Job]:
@@ -114,10 +125,6 @@ def _persist(
             break
     results.update(dict.fromkeys(left, LOCKED))
     return {job_id: results[job_id] for job_id in chosen}
-
-
-def _why_not(state: str | None) -> str:
-    return NOT_FOUND if state is None else f"skipped: {state}"
 
 
 def record(

@@ -119,7 +119,7 @@ def _force(desk: Desk, storage: Storage, ids: Sequence[UUID], reason: str) -> se
 
 def reschedule(desk: Desk, run_at: datetime | timedelta, dues: Dues | None = None) -> Change:
     """Make waiting jobs due at `run_at` (a delay counts from now), or at their times in `dues`."""
-    moment = checked_moment(run_at)
+    moment = checked_moment(desk, run_at)
 
     def apply(storage: Storage, ids: Sequence[UUID]) -> dict[UUID, str]:
         times = [moment if dues is None else dues[job_id] for job_id in ids]
@@ -182,9 +182,14 @@ def move(desk: Desk, queue: str) -> Change:
 # --- what may be asked for ------------------------------------------------------------------------
 
 
-def checked_moment(run_at: datetime | timedelta) -> datetime:
-    """Return `run_at` as an aware time. Raise InvalidRunAfter unless it lies in 1970 … 9999."""
+def checked_moment(desk: Desk, run_at: datetime | timedelta) -> datetime:
+    """Return `run_at` as an aware time; a delay counts from now on the database's clock.
+
+    Raise InvalidRunAfter unless it lies in 1970 … 9999.
+    """
     check_run_after(run_at)
+    if isinstance(run_at, timedelta):
+        return desk.storage().clock() + run_at
     return as_moment(run_at)
 
 

@@ -6,6 +6,7 @@ job's row for every attempt written.
 
 from jobqueue.models.action import Action
 from jobqueue.models.attempt import Attempt
+from jobqueue.models.bulk_operation import BulkOperation, BulkState
 from jobqueue.models.job import Job
 from jobqueue.models.log_line import LogLine
 from jobqueue.models.progress import Progress
@@ -17,6 +18,8 @@ from jobqueue.models.worker import Worker
 __all__ = [
     "Action",
     "Attempt",
+    "BulkOperation",
+    "BulkState",
     "Job",
     "JobTag",
     "LogLine",

@@ -14,6 +14,7 @@ from jobqueue import hints
 from jobqueue.conf import Options
 from jobqueue.engine.retention import prune
 from jobqueue.engine.sweeps import expire_due, promote_due, sweep_unknown
+from jobqueue.runtime.bulk_runner import BulkRunner
 from jobqueue.storage import storage_for
 from jobqueue.storage.connections import discard, open_connection
 
@@ -43,12 +44,16 @@ class Scheduler:
         self._should_stop = should_stop
         self._only_promote = only_promote
         self._connection: BaseDatabaseWrapper = open_connection(options.database, direct=direct)
+        self._bulk = BulkRunner(alias, options)
         self._sweep_at = 0.0
         self._prune_at = time.monotonic() + PRUNE_SECONDS * random.random()
         self.empty_rounds = 0
 
     def run_once(self) -> bool:
-        """Do what is due now; return False (the interval is the poll)."""
+        """Do what is due now; return whether to come back at once (else the interval is the poll).
+
+        That is for bulk operations; on SQLite they leave the write lock to others in between.
+        """
         storage = storage_for(self._connection, self._options)
         expire_due(storage)
         queues = promote_due(storage)
@@ -64,8 +69,12 @@ class Scheduler:
         if not self._only_promote and now >= self._prune_at:
             self._prune_at = now + PRUNE_SECONDS * random.uniform(0.5, 1.5)
             prune(storage, self._options, self._should_stop)
+        if not self._only_promote and self._bulk.run_once(storage):
+            self.empty_rounds = 0
+            return not storage.one_host
         return False
 
     def reset(self) -> None:
-        """Drop the connection."""
+        """Drop the connections."""
         discard(self._connection)
+        self._bulk.reset()

@@ -56,3 +56,6 @@ class PostgresWaiting(PostgresStatements):
 
     def move_many(self, ids: Sequence[UUID], queue: str) -> list[UUID]:
         return [row[0] for row in self._rows("move_jobs", ids=list(ids), queue=queue)]
+
+    def bulk_waits(self, now: datetime | None = None) -> bool:
+        return bool(self._rows("find_bulk", now=now)[0][0])

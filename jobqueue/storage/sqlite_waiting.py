@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from jobqueue.storage.busy import writes
+from jobqueue.storage.busy import reads, writes
 from jobqueue.storage.sqlite_base import SQLiteStatements
 from jobqueue.storage.sqlite_values import microseconds, time_text
 
@@ -64,6 +64,10 @@ class SQLiteWaiting(SQLiteStatements):
     @writes
     def move_many(self, ids: Sequence[UUID], queue: str) -> list[UUID]:
         return _ids(self._rows("move_jobs", ids=list(ids), queue=queue))
+
+    @reads
+    def bulk_waits(self, now: datetime | None = None) -> bool:
+        return bool(self._rows("find_bulk", now=self._clock(now))[0][0])
 
 
 def _due_rows(

@@ -3,6 +3,8 @@
 All are compare-and-set in one statement: a row that is locked, or no longer waits, is left alone
 and not returned. A running job is never touched. A job that is blocked stays blocked, whatever is
 asked: what it waits for decides, not an operator.
+
+Beside them the question whether an operation on many of them is to go on.
 """
 
 from __future__ import annotations
@@ -43,4 +45,8 @@ class WaitingProtocol:
 
     def move_many(self, ids: Sequence[UUID], queue: str) -> list[UUID]:
         """Put jobs into another queue, at the place that their rank gives them there."""
+        raise NotImplementedError
+
+    def bulk_waits(self, now: datetime | None = None) -> bool:
+        """Return whether a bulk operation has a step to be carried out now."""
         raise NotImplementedError

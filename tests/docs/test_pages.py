@@ -112,6 +112,8 @@ def emitted() -> list[str]:
 
 
 VARIABLE = {
+    "name": ["bulk.started", "bulk.stopped", "bulk.resumed"],
+    "what": ["bulk.failing", "bulk.failed"],
     "f'job.{failure.state}'": [
         f"job.{state}" for state in ("retrying", "scheduled", "dead", "cancelled")
     ],

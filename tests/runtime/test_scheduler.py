@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from jobqueue import hints
+from jobqueue import control, hints
 from jobqueue.models import Job
 from jobqueue.runtime import scheduler as scheduler_module
 from jobqueue.runtime.scheduler import PRUNE_SECONDS, SWEEP_SECONDS, Scheduler
@@ -115,6 +115,27 @@ def test_without_maintenance_it_only_promotes_and_expires(bench, make, hinted, c
     assert Ran(expired).state == "cancelled"
     assert Ran(unknown).state == "ready"
     assert Job.objects.count() == 4
+
+
+def test_a_step_of_a_bulk_operation_is_carried_out_at_a_turn(bench, make, hinted):
+    scheduler = make()
+    actor = control.Actor("kim", "shell")
+    (job,) = insert(bench.storage)
+    operation = control.bulk_start("cancel", actor, filter="state:ready")
+    comes_back_at_once = scheduler.run_once()
+    assert comes_back_at_once is not bench.storage.one_host  # there, others get the write lock
+    assert scheduler.empty_rounds == 0
+    assert Ran(job).state == "cancelled"
+    assert control.bulk_operation(operation.pk).state == "finished"
+    assert scheduler.run_once() is False
+
+
+def test_without_maintenance_bulk_operations_are_left_to_others(bench, make, hinted):
+    scheduler = make(only_promote=True)
+    insert(bench.storage)
+    operation = control.bulk_start("cancel", control.Actor("kim", "shell"), filter="state:ready")
+    scheduler.run_once()
+    assert control.bulk_operation(operation.pk).seen == 0
 
 
 def test_two_schedulers_promote_a_job_once(bench, make, hinted):

@@ -75,6 +75,7 @@ class PostgresServer(ServerProcess):
             **(settings or {}),
         }
         self.binaries = binaries
+        self._is_own = binaries is None
         self.password = secrets.token_urlsafe(16)
 
     @property
@@ -107,9 +108,7 @@ class PostgresServer(ServerProcess):
                 *("initdb", "--pgdata", str(folder / "data"), "--no-sync"),
                 *("--username", USER, "--pwfile", str(password_file)),
                 *("--auth", "scram-sha-256", "--encoding", "UTF8"),
-                *("--locale-provider", "builtin", "--locale", "C.UTF-8"),
-                # The password is random and long: stretching it would only slow connecting.
-                *("--set", "scram_iterations=1"),
+                *self._initdb_options,
             ]
         )
         self._run(
@@ -138,6 +137,15 @@ class PostgresServer(ServerProcess):
             and lines[status_line].strip() == "ready"
             and can_connect(self.port)
         )
+
+    @property
+    def _initdb_options(self) -> tuple[str, ...]:
+        """What servers before 17 do not know, which another's binaries may be."""
+        if not self._is_own:
+            return ("--locale", "C.UTF-8")
+        # The password is random and long: stretching it would only slow connecting.
+        hurry = ("--set", "scram_iterations=1")
+        return ("--locale-provider", "builtin", "--locale", "C.UTF-8", *hurry)
 
     def _run(self, command: list[str], stdin: str = "") -> None:
         """Run one of PostgreSQL's programs as the server's user."""

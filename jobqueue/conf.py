@@ -68,6 +68,13 @@ LOCK_LOOK_SECONDS = 1.5
 """A worker's session lock must be missing in looks that span this before it counts as dead."""
 ASYNC_SLOTS = 100
 """Coroutines that one process runs at a time."""
+MINUTE_ROLLUP_SECONDS = 2 * 86_400.0
+"""Rollups of minutes are kept for two days: long enough to look at last night's incident."""
+HOUR_ROLLUP_SECONDS = 30 * 86_400.0
+"""Rollups of hours, and error groups that were not seen again, are kept for a month."""
+MAX_ERROR_GROUPS = 10_000
+"""Error groups that are kept, those seen last: a message that nothing normalizes makes a group of
+every error."""
 
 DAY_SECONDS = 86_400.0
 UNLIMITED = "unlimited"

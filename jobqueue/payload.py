@@ -252,12 +252,36 @@ def _safe_traceback(error: BaseException) -> str:
         return f"<the traceback could not be formatted: {type(broken).__name__}>"
 
 
-_NUMBERS = re.compile(r"0x[0-9a-fA-F]+|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|\d+")
-_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
+_ALIKE: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"\w+://[^\s'\"<>]+"), "<address>"),
+    (re.compile(r"[\w.+-]+@[\w-]+(\.[\w-]+)+"), "<address>"),
+    # An apostrophe within a word opens and closes nothing: "can't open 'x'" quotes x.
+    (re.compile(r"(?<!\w)'.*?'(?!\w)|\"[^\"]*\"|`[^`]*`|“[^”]*”|«[^»]*»"), "'…'"),
+    (re.compile(r"\b0x[0-9a-fA-F]+\b"), "#"),
+    (re.compile(r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b"), "#"),
+    (re.compile(r"\b(?=[a-fA-F]*\d)[0-9a-fA-F]{8,}\b"), "#"),
+    (re.compile(r"\d+(?:[.,:]\d+)*"), "#"),
+    (re.compile(r"\s+"), " "),
+)
+"""What differs between errors that are alike, and what stands for it; in this order."""
+
+MAX_FINGERPRINTED = 500
+"""Characters of a message's first line that decide what is alike."""
+
+
+def normalized_message(message: str) -> str:
+    """Return the first line of `message` without what differs from one such error to the next.
+
+    Addresses, quoted text, ids and numbers are replaced: with the class it names a group of
+    errors, and tells little of the data that they were about.
+    """
+    text = message.split("\n", 1)[0][:MAX_FINGERPRINTED]
+    for pattern, replacement in _ALIKE:
+        text = pattern.sub(replacement, text)
+    return text.strip()
 
 
 def error_fingerprint(class_path: str, message: str) -> str:
-    """Return 32 hex digits that are equal for errors alike but for numbers, ids and quoted text."""
-    first_line = message.split("\n", 1)[0][:500]
-    normalized = _NUMBERS.sub("#", _QUOTED.sub("''", first_line))
-    return hashlib.blake2b(f"{class_path}\n{normalized}".encode(), digest_size=16).hexdigest()
+    """Return 32 hex digits that are equal for errors of a class with alike messages."""
+    text = f"{class_path}\n{normalized_message(message)}"
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

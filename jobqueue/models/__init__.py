@@ -7,10 +7,12 @@ job's row for every attempt written.
 from jobqueue.models.action import Action
 from jobqueue.models.attempt import Attempt
 from jobqueue.models.bulk_operation import BulkOperation, BulkState
+from jobqueue.models.error_group import ErrorGroup
 from jobqueue.models.job import Job
 from jobqueue.models.log_line import LogLine
 from jobqueue.models.progress import Progress
 from jobqueue.models.queue import Queue
+from jobqueue.models.rollup import Rolling, Rollup
 from jobqueue.models.step import Step
 from jobqueue.models.tag import JobTag
 from jobqueue.models.worker import Worker
@@ -20,11 +22,14 @@ __all__ = [
     "Attempt",
     "BulkOperation",
     "BulkState",
+    "ErrorGroup",
     "Job",
     "JobTag",
     "LogLine",
     "Progress",
     "Queue",
+    "Rolling",
+    "Rollup",
     "Step",
     "Worker",
 ]

@@ -1,5 +1,5 @@
 """The scheduler, in any number: promotes what is due, cancels what has expired, parks and admits
-unknown tasks, prunes.
+unknown tasks, prunes, counts attempts into rollups.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from jobqueue.conf import Options
 from jobqueue.engine.retention import prune
 from jobqueue.engine.sweeps import expire_due, promote_due, sweep_unknown
 from jobqueue.runtime.bulk_runner import BulkRunner
+from jobqueue.runtime.rollups import RollupDuty
 from jobqueue.storage import storage_for
 from jobqueue.storage.connections import discard, open_connection
 
@@ -47,6 +48,7 @@ class Scheduler:
         self._bulk = BulkRunner(alias, options)
         self._sweep_at = 0.0
         self._prune_at = time.monotonic() + PRUNE_SECONDS * random.random()
+        self._rollups = RollupDuty()
         self.empty_rounds = 0
 
     def run_once(self) -> bool:
@@ -69,6 +71,8 @@ class Scheduler:
         if not self._only_promote and now >= self._prune_at:
             self._prune_at = now + PRUNE_SECONDS * random.uniform(0.5, 1.5)
             prune(storage, self._options, self._should_stop)
+        if not self._only_promote:
+            self._rollups.run_once(storage)
         if not self._only_promote and self._bulk.run_once(storage):
             self.empty_rounds = 0
             return not storage.one_host

@@ -37,6 +37,7 @@ from jobqueue.storage.records import (
     WorkerRow,
 )
 from jobqueue.storage.reports import ReportStorage
+from jobqueue.storage.rollups import RollupsProtocol
 from jobqueue.storage.unique import UniqueJobs
 from jobqueue.storage.waiting import WaitingProtocol
 
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 class Storage(
     ReportStorage,
     UniqueJobs,
+    RollupsProtocol,
     WaitingProtocol,
 ):
     """What the engine asks of a database. See the module docstring for the contract."""

@@ -16,13 +16,14 @@ from django.db import OperationalError
 from jobqueue.conf import AUDIT_PATIENCE_SECONDS, DEADLINE_SLACK_SECONDS
 from jobqueue.exceptions import RowLocked
 from jobqueue.storage.busy import immediate_on, is_busy, is_foreign, reads, writes
+from jobqueue.storage.sqlite_rollups import SQLiteRollups
 from jobqueue.storage.sqlite_values import adapted, after, time_of
 from jobqueue.storage.sqlite_waiting import SQLiteWaiting
 from jobqueue.storage.sqlite_workers import SQLiteWorkers
 from jobqueue.storage.statements import statement
 
 
-class SQLiteOperators(SQLiteWorkers, SQLiteWaiting):
+class SQLiteOperators(SQLiteWorkers, SQLiteRollups, SQLiteWaiting):
     """The protocol's parts for operators, status and audit."""
 
     # --- operators ----------------------------------------

@@ -19,6 +19,7 @@ from jobqueue.ids import new_identity, new_job_id
 from jobqueue.storage import Storage
 from jobqueue.storage.postgres import PostgresStorage
 from jobqueue.storage.records import Claim, Success
+from jobqueue.storage.rollups import Span
 from jobqueue.storage.rows import LOWEST_RANK
 from jobqueue.storage.sqlite import SQLiteStorage
 from jobqueue.storage.sqlite_values import adapted
@@ -77,7 +78,10 @@ def calls() -> Calls:
     some = [new_job_id() for _ in range(200)]
     held = claim_of(worker)
     successes = [Success(each, 1, "null", 1.0, 0.0) for each in some]
-    primary = "jobqueue_job_pkey"
+    primary, history = "jobqueue_job_pkey", "jobqueue_attempt_pkey"
+    # SQLite has no gaps, and does not say how it finds the greatest id.
+    history_on_postgres = history if connection.vendor == "postgresql" else None
+    spans = [Span(100, 1_099), Span(7, 7)]
     return {
         "claim": ("jobqueue_job_ready", lambda s: s.claim_many(worker, QUEUES, TASKS, 200)),
         "claim one queue": (
@@ -119,6 +123,12 @@ def calls() -> Calls:
         "run now": (primary, lambda s: s.run_now_many(some, 60.0)),
         "reprioritize": (primary, lambda s: s.reprioritize_many(some, 5, 60.0)),
         "move": (primary, lambda s: s.move_many(some, QUEUES[1])),
+        "look for uncounted": (history_on_postgres, lambda s: s.has_uncounted()),
+        "read span": (history, lambda s: s.read_span(17, 1_000)),
+        "tally by task": (history, lambda s: s.tally_attempts(spans, "task")),
+        "tally by worker": (history, lambda s: s.tally_attempts(spans, "worker")),
+        "tally errors": (history, lambda s: s.tally_errors(spans, 100)),
+        "find gaps": (history_on_postgres, lambda s: s.find_gaps(spans)),
         "discard": (None, lambda s: s.discard_dead(some, "")),
         "force cancel": (primary, lambda s: s.force_cancel(job_id, 1, "")),
     }
@@ -202,6 +212,7 @@ def test_a_claim_reads_its_queues_in_order_and_sorts_only_what_it_found() -> Non
 
 
 ON_SQLITE = {
+    "jobqueue_attempt_pkey": "INTEGER PRIMARY KEY",
     "jobqueue_job_pkey": "sqlite_autoindex_jobqueue_job_1",
     "jobqueue_step_job_name": "sqlite_autoindex_jobqueue_step_1",
 }

@@ -22,6 +22,7 @@ from jobqueue.payload import (
     encode_arguments,
     encode_value,
     error_fingerprint,
+    normalized_message,
     round_trip,
     storable_text,
 )
@@ -284,3 +285,26 @@ def test_errors_alike_but_for_numbers_ids_and_quotes_share_a_fingerprint():
     assert one == error_fingerprint("E", "order 18 of 'x' at 0x7e11 failed")
     assert one != error_fingerprint("F", "order 17 of '3' at 0x7f00 failed")
     assert one != error_fingerprint("E", "payment 17 of '3' at 0x7f00 failed")
+
+
+@pytest.mark.parametrize(
+    ("message", "normalized"),
+    [
+        ("can't open 'a b' or \"c\"", "can't open '…' or '…'"),
+        ("'it's me' isn't here", "'…' isn't here"),
+        ("GET https://shop.example/x?y=1 failed", "GET <address> failed"),
+        ("no mailbox a.b+c@shop.example.com", "no mailbox <address>"),
+        ("job 01890a5d-ac96-774b-bcce-b302099a8057 gone", "job # gone"),
+        ("commit deadbeef12 at 10.0.0.1:5432 took 1,234.5 s", "commit # at # took # s"),
+        ("effaced and defaced the facade", "effaced and defaced the facade"),
+        ("two\tblanks  here", "two blanks here"),
+        ("first line 1\nsecond line", "first line #"),
+        ("", ""),
+    ],
+)
+def test_what_differs_between_alike_errors_is_replaced(message, normalized):
+    assert normalized_message(message) == normalized
+
+
+def test_a_long_message_is_normalized_by_its_beginning():
+    assert error_fingerprint("E", "x" * 500 + "a") == error_fingerprint("E", "x" * 500 + "b")

@@ -1,0 +1,5 @@
+-- Deletes a small batch of old rollups. Caller: Storage.prune_rollups. Index: jobqueue_rollup_key.
+DELETE FROM jobqueue_rollup WHERE id IN (
+    SELECT id FROM jobqueue_rollup
+    WHERE seconds = %(seconds)s AND kind IN ('task', 'worker', 'error') AND at < %(before)s
+    LIMIT %(limit)s)

@@ -1,0 +1,5 @@
+-- Notes how far the counting has come, in its transaction. Caller: Storage.save_rolling.
+UPDATE jobqueue_rolling
+SET attempt_id = %(attempt_id)s, rolled_at = coalesce(%(rolled_at)s, rolled_at),
+    not_before = %(not_before)s
+WHERE id = 1

@@ -33,6 +33,14 @@ class Outcome(StrEnum):
     CANCELLED = "cancelled"
 
 
+class Blame(StrEnum):
+    """Who is to blame for a worker's death: its jobs are suspects, or not, or it was stopped."""
+
+    JOBS = "jobs"
+    NOBODY = "nobody"
+    STOPPED = "stopped"
+
+
 WAITING = frozenset({State.SCHEDULED, State.READY, State.BLOCKED, State.RETRYING})
 LIVE = WAITING | {State.RUNNING}
 FINISHED = frozenset({State.SUCCEEDED, State.DEAD, State.CANCELLED})

@@ -28,9 +28,9 @@ from jobqueue.exceptions import TaskNotRegistered, TimeLimitExceeded, WorkerLost
 from jobqueue.exceptions import WorkerStopped as Stopped
 from jobqueue.payload import ErrorText, describe_exception
 from jobqueue.retry import RetryPolicy, delay_seconds
-from jobqueue.states import Outcome, State
+from jobqueue.states import Blame, Outcome, State
 from jobqueue.storage import Storage
-from jobqueue.storage.records import Ending, Held
+from jobqueue.storage.records import Ending, Held, Orphan
 
 logger = logging.getLogger("jobqueue")
 
@@ -43,8 +43,10 @@ class Death:
     """What is known of a worker's end.
 
     started: which of its jobs (id, fence) may have been running, from shared memory; None: all.
-    blamed: whether those become suspects. stopped: the process was ended on purpose. timed_out:
-    those that were running for too long, so that it was.
+    unwritten: those whose code had ended, without that being written. blamed: whether those that
+    were running become suspects. stopped: the process was ended on purpose. timed_out: those that
+    were running for too long, so that it was. direct: its sessions reached the server itself, so
+    that they can be told by their name.
     """
 
     worker: UUID
@@ -53,6 +55,15 @@ class Death:
     blamed: bool = True
     stopped: bool = False
     timed_out: Collection[Fenced] = ()
+    unwritten: Collection[Fenced] = ()
+    direct: bool = True
+
+    @property
+    def blame(self) -> Blame:
+        """What the worker's row keeps of this, for whoever goes on where somebody stopped."""
+        if self.stopped:
+            return Blame.STOPPED
+        return Blame.JOBS if self.blamed else Blame.NOBODY
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +76,34 @@ class Recovered:
     is_settled: bool = True
 
 
+def declare(storage: Storage, death: Death) -> None:
+    """Make a death a fact in the worker's row; harmless when it is one already."""
+    if storage.mark_dead(death.worker, death.reason, death.blame):
+        emit("worker.dead", level=logging.WARNING, worker=death.worker, reason=death.reason)
+
+
+def death_of(orphan: Orphan, *, direct: bool) -> Death:
+    """Return a death that somebody has declared and not dealt with, as far as the row tells it.
+
+    direct: whether the caller's own sessions are.
+    """
+    return Death(
+        orphan.worker,
+        orphan.reason,
+        blamed=orphan.blame == Blame.JOBS,
+        stopped=orphan.blame == Blame.STOPPED,
+        direct=direct and orphan.direct,
+    )
+
+
 def recover(storage: Storage, death: Death, options: Options) -> Recovered:
     """Declare the worker dead, end its sessions, and give all its jobs a way on."""
-    if storage.mark_dead(death.worker, death.reason):
-        emit("worker.dead", level=logging.WARNING, worker=death.worker, reason=death.reason)
+    declare(storage, death)
     until = time.monotonic() + SETTLE_SECONDS
     total = Recovered()
+    ends_sessions = options.end_sessions and death.direct
     while True:
-        sessions = storage.end_sessions([death.worker]) if options.end_sessions else 0
+        sessions = storage.end_sessions([death.worker]) if ends_sessions else 0
         held = storage.running_of([death.worker])
         if held:
             total = _added(total, release(storage, held, death, options))
@@ -129,11 +160,15 @@ def reap_overdue(storage: Storage, held: Sequence[Held], options: Options) -> Re
 
 def _ending(job: Held, death: Death, options: Options) -> Ending:
     """Return where a job of a dead worker goes: the whole rule of blame."""
-    if death.started is not None and (job.id, job.fence) not in death.started:
-        return _unharmed(job)
-    if (job.id, job.fence) in death.timed_out:
-        return _timed_out(job, options)
+    fenced = job.id, job.fence
     alias_options = job_options(job.backend, options)
+    if death.started is not None and fenced not in death.started:
+        if job.on_crash == "bury" and fenced in death.unwritten:
+            error = describe_exception(WorkerLost(_UNWRITTEN.format(death.reason)), 512)
+            return _lost(job, alias_options, State.DEAD, error, reason="worker lost")
+        return _unharmed(job)
+    if fenced in death.timed_out:
+        return _timed_out(job, options)
     if death.stopped:
         why = "" if death.reason == "stopped" else f": {death.reason}"
         error = describe_exception(
@@ -154,6 +189,12 @@ def _ending(job: Held, death: Death, options: Options) -> Ending:
         return _lost(job, alias_options, State.READY, error, suspicion=1)
     delay = delay_seconds(_policy(job.task) or alias_options.retry, suspicions)
     return _lost(job, alias_options, State.RETRYING, error, suspicion=1, delay=delay, alone=True)
+
+
+_UNWRITTEN = (
+    "The job's code had ended, but the worker died before that was written: {}. Nobody knows any "
+    "more how it had ended."
+)
 
 
 def _unharmed(job: Held) -> Ending:

@@ -7,6 +7,7 @@ not dead. The columns that a beat changes are in no index, so beats stay in the 
 from django.db import models
 
 from jobqueue.models.fields import JSONDocument
+from jobqueue.states import Blame
 
 
 class Worker(models.Model):
@@ -33,6 +34,12 @@ class Worker(models.Model):
     dead = models.BooleanField(default=False)
     dead_at = models.DateTimeField(null=True)
     dead_reason = models.CharField(max_length=64, default="", blank=True)
+    blame = models.CharField(
+        max_length=8,
+        choices=[(b.value, b.value) for b in Blame],
+        default=Blame.JOBS,
+        help_text="Of its death: jobs, nobody, or stopped on purpose; for whoever takes them back.",
+    )
 
     class Meta:
         constraints = (

@@ -49,6 +49,7 @@ class Sentence:
             worker,
             self.reason,
             started=ledger.started(),
+            unwritten=ledger.unwritten(),
             blamed=self.blamed,
             stopped=not self.blamed,
             timed_out=ledger.started(past=self.before),

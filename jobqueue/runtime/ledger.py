@@ -159,11 +159,18 @@ class Ledger:
 
         past: only those whose deadline lies before this time.
         """
+        return self._jobs(_STARTED, past)
+
+    def unwritten(self) -> set[Fenced]:
+        """Return the jobs (id, fence) whose code has ended, without that being committed."""
+        return self._jobs(_ENDED)
+
+    def _jobs(self, wanted: int, past: float | None = None) -> set[Fenced]:
         entries = memoryview(self._map)[_HEADER_BYTES:]
         return {
             (UUID(bytes=raw), fence)
             for fence, raw, deadline, flag in _ENTRY.iter_unpack(entries)
-            if flag == _STARTED and (past is None or deadline < past)
+            if flag == wanted and (past is None or deadline < past)
         }
 
     def disowned(self) -> set[Fenced]:

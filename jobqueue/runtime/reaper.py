@@ -18,7 +18,7 @@ from uuid import UUID
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from jobqueue.conf import DEADLINE_SLACK_SECONDS, LOCK_LOOK_SECONDS, Options
-from jobqueue.engine.recovery import SETTLE_SECONDS, Death, reap_overdue, recover
+from jobqueue.engine.recovery import SETTLE_SECONDS, Death, death_of, reap_overdue, recover
 from jobqueue.events import emit
 from jobqueue.ids import lock_key
 from jobqueue.storage import Storage, storage_for
@@ -56,8 +56,8 @@ class Reaper:
         for worker in self._without_lock(storage, workers):
             recover(storage, Death(worker, "life lock lost"), self._options)
         self._expire(storage, workers)
-        for worker in storage.orphan_workers(ORPHAN_PATIENCE_SECONDS):
-            recover(storage, Death(worker, "no live row"), self._options)
+        for orphan in storage.orphan_workers(ORPHAN_PATIENCE_SECONDS):
+            recover(storage, death_of(orphan, direct=self._is_direct), self._options)
         overdue = storage.overdue(DEADLINE_SLACK_SECONDS)
         if overdue:
             reap_overdue(storage, overdue, self._options)
@@ -119,18 +119,39 @@ class Reaper:
         """Declare workers dead whose lease ran out (on one host: whose life file is not held).
 
         Their jobs are suspects unless the database or network may be at fault: the server was
-        restarted since the last renewal, or much of the fleet ran out together.
+        restarted since the last renewal, or much of the fleet ran out together. All are declared
+        before the first is dealt with, so that every reaper sees the same fleet; each row keeps
+        the verdict, for whoever goes on if this one is interrupted.
         """
-        candidates = [w for w in workers if storage.one_host or w.lease_left < 0]
-        expired = [w for w in candidates if storage.mark_expired(w.id)]
-        if not expired:
-            return
-        # All that had run out, also those that another reaper has declared dead meanwhile.
+        candidates = [w for w in workers if w.lease_left < 0]
+        if storage.one_host:
+            candidates = self._free_for_long(candidates)
         fleet_wide = not storage.one_host and _is_fleet_wide(candidates, workers)
-        for worker in expired:
-            blamed = not (fleet_wide or worker.missed_restart)
-            emit("worker.expired", level=logging.WARNING, worker=worker.id, blamed=blamed)
-            recover(storage, Death(worker.id, "lease expired", blamed=blamed), self._options)
+        deaths = [_expiry(worker, fleet_wide, self._is_direct) for worker in candidates]
+        expired = [death for death in deaths if storage.mark_expired(death.worker, death.blame)]
+        for death in expired:
+            emit("worker.expired", level=logging.WARNING, worker=death.worker, blamed=death.blamed)
+        for death in expired:
+            recover(storage, death, self._options)
+
+    def _free_for_long(self, workers: Sequence[WorkerRow]) -> list[WorkerRow]:
+        """Return those whose life file has been free in looks that span 1.5 s.
+
+        Nothing more needs to be proved, but a supervisor that saw its process end knows which of
+        its jobs had started, and should be the first.
+        """
+        now = time.monotonic()
+        self._missing_since = {w.id: self._missing_since.get(w.id, now) for w in workers}
+        return [w for w in workers if now - self._missing_since[w.id] >= LOCK_LOOK_SECONDS]
+
+
+def _expiry(worker: WorkerRow, fleet_wide: bool, direct: bool) -> Death:
+    return Death(
+        worker.id,
+        "lease expired",
+        blamed=not (fleet_wide or worker.missed_restart),
+        direct=direct and worker.direct,
+    )
 
 
 def _is_fleet_wide(expired: Sequence[WorkerRow], workers: Sequence[WorkerRow]) -> bool:

@@ -18,7 +18,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import UUID
@@ -49,6 +49,8 @@ ABORT_SECONDS = 1.0
 """How long a child may take to exit once it was told to, before it is killed."""
 QUICK_DEATH_SECONDS = 2.0
 """A child that lived no longer is started again with back-off."""
+JANITOR_SECONDS = 5.0
+"""How long this process goes on giving back what its children held, once it is to end at once."""
 SIGNALS_SECONDS = 5.0
 """How long this process waits at its end for receivers of signals about jobs that died."""
 MAX_RESTART_PAUSE_SECONDS = 30.0
@@ -124,6 +126,7 @@ class Supervisor:
         self._is_aborting = False
         self._exit_code = CLEAN
         self._quick_deaths = 0
+        self._failed_starts = 0
         self._restart_at = 0.0
         self._drained = 0
         self._totals = Counters()
@@ -214,21 +217,45 @@ class Supervisor:
     def _start_missing(self) -> None:
         if time.monotonic() < self._restart_at:
             return
-        workers = sum(child.has_place for child in self.children)
-        for _ in range(self._wanted - workers):
-            self._start(alone=False)
-        if self._upkeep.suspect_waits and not any(child.alone for child in self.children):
-            self._start(alone=True)
+        try:
+            workers = sum(child.has_place for child in self.children)
+            for _ in range(self._wanted - workers):
+                self.children.append(self._start(alone=False))
+            if self._upkeep.suspect_waits and not any(child.alone for child in self.children):
+                self.children.append(self._start(alone=True))
+        except OSError as error:  # no process, memory or descriptor left: the others run on
+            self._could_not_start(error)
+        else:
+            self._failed_starts = 0
 
     @property
     def _wanted(self) -> int:
         """How many worker processes there should be: drained ones are not replaced."""
         return self.plan.processes - self._drained
 
-    def _start(self, *, alone: bool) -> None:
-        threads = 1 if alone else self.plan.threads
-        ledger = Ledger.create(threads + ASYNC_SLOTS + 4 * self.options.batch)
-        reader, writer = os.pipe()
+    def _could_not_start(self, error: OSError) -> None:
+        if not self._failed_starts:
+            emit("process.not_started", level=logging.ERROR, error=str(error))
+        self._failed_starts += 1
+        self._pause_starts(self._failed_starts)
+
+    def _start(self, *, alone: bool) -> Child:
+        """Return a new worker process. Raise OSError, with nothing left behind, if none can be."""
+        with ExitStack() as undo:
+            ledger = Ledger.create(
+                (1 if alone else self.plan.threads) + ASYNC_SLOTS + 4 * self.options.batch
+            )
+            undo.callback(ledger.close)
+            reader, writer = os.pipe()
+            undo.callback(os.close, writer)
+            try:
+                child = self._spawn(ledger, reader, writer, alone)
+            finally:
+                os.close(reader)
+            undo.pop_all()
+            return child
+
+    def _spawn(self, ledger: Ledger, reader: int, writer: int, alone: bool) -> Child:
         identity = new_identity()
         spec = ChildSpec(
             identity=identity.hex,
@@ -236,7 +263,7 @@ class Supervisor:
             name=self.plan.name,
             backend=self.plan.backend,
             queues=self.plan.queues,
-            threads=threads,
+            threads=1 if alone else self.plan.threads,
             direct=self.direct,
             control_fd=reader,
             ledger_fd=ledger.descriptor,
@@ -256,8 +283,7 @@ class Supervisor:
             process_group=0,
             env=os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
         )
-        os.close(reader)
-        self.children.append(Child(identity, process, writer, ledger, alone))
+        return Child(identity, process, writer, ledger, alone)
 
     def _collect(self) -> None:
         for child in list(self.children):
@@ -297,6 +323,7 @@ class Supervisor:
             child.identity,
             "stopped" if stopped else _reason(code),
             started=started,
+            unwritten=child.ledger.unwritten(),
             blamed=not stopped and decision != LEASE_LOST,
             stopped=stopped,
         )
@@ -315,8 +342,12 @@ class Supervisor:
             return
         self._quick_deaths += 1
         if self._quick_deaths > self.plan.processes:
-            pause = min(0.5 * 2 ** (self._quick_deaths - self.plan.processes), 30.0)
-            self._restart_at = time.monotonic() + min(pause, MAX_RESTART_PAUSE_SECONDS)
+            self._pause_starts(self._quick_deaths - self.plan.processes)
+
+    def _pause_starts(self, number: int) -> None:
+        """Start nothing for a while, longer each time in a row."""
+        pause = min(0.5 * 2 ** min(number, 10), MAX_RESTART_PAUSE_SECONDS)
+        self._restart_at = time.monotonic() + pause
 
     # --- stopping ----------------------------------------
 
@@ -352,12 +383,12 @@ class Supervisor:
         self._abort_at = time.monotonic() + ABORT_SECONDS
 
     def _end(self, box: SignalBox) -> None:
+        self._is_aborting = True  # what is still there (after an error of ours) is ended on purpose
         for child in self.children:
             child.process.kill()
-            child.process.wait()
+            self._on_exit(child, child.process.wait())
         self._upkeep.stop()
-        self._janitor.loop.stop()
-        self._janitor.loop.join(5.0)
+        self._janitor.close(JANITOR_SECONDS)
         delivery.end(SIGNALS_SECONDS)
         signals.worker_stopped.send_robust(sender=Supervisor, worker=self.identity)
         emit("worker.stopped", worker=self.identity, code=self._exit_code)

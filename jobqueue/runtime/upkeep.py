@@ -7,12 +7,14 @@ its time of change is fresh only while children are ready and the database answe
 from __future__ import annotations
 
 import json
+import logging
 import os
 import sys
 import time
 from typing import TYPE_CHECKING
 
 from jobqueue.conf import Options
+from jobqueue.events import emit
 from jobqueue.runtime.ledger import Counters
 from jobqueue.runtime.loop import Loop
 from jobqueue.runtime.reaper import LOOK_SECONDS, Reaper
@@ -35,6 +37,7 @@ class Upkeep:
         self._connection = open_connection(options.database, direct=direct)
         self.suspect_waits = False
         self._reported_at = 0.0
+        self._is_report_failing = False
         self._last = Counters()
         scheduler = Scheduler(
             plan.backend,
@@ -79,15 +82,33 @@ class Upkeep:
         now = time.monotonic()
         if now - self._reported_at < REPORT_SECONDS:
             return
+        try:
+            self._write_reports(counters, healthy, now - self._reported_at)
+        except OSError as error:  # a full disk, a folder that is gone: no reason to run no jobs
+            self._report_failed(error)
+        else:
+            self._report_recovered()
+        self._reported_at = now
+        self._last = counters
+
+    def _write_reports(self, counters: Counters, healthy: bool, seconds: float) -> None:
         failing = [loop.name for loop in self._loops if loop.is_failing]
         if self._plan.health_file is not None and healthy and not failing:
             temporary = self._plan.health_file.with_suffix(".tmp")
             temporary.write_text(_health_text(counters), encoding="utf-8")
             os.replace(temporary, self._plan.health_file)
         if sys.stdout.isatty() and self._plan.log_format in ("auto", "text"):
-            self._print(counters, now - self._reported_at)
-        self._reported_at = now
-        self._last = counters
+            self._print(counters, seconds)
+
+    def _report_failed(self, error: OSError) -> None:
+        if not self._is_report_failing:
+            self._is_report_failing = True
+            emit("report.failing", level=logging.WARNING, error=str(error))
+
+    def _report_recovered(self) -> None:
+        if self._is_report_failing:
+            self._is_report_failing = False
+            emit("report.recovered")
 
     def _print(self, counters: Counters, seconds: float) -> None:
         rate = (counters.succeeded - self._last.succeeded) / seconds if self._reported_at else 0.0

@@ -42,7 +42,7 @@ from jobqueue.runtime.reporter import Reporter
 from jobqueue.runtime.slots import AsyncSlots, Finished, Outbox, ThreadSlots
 from jobqueue.runtime.spec import ChildSpec
 from jobqueue.runtime.watchdog import Watchdog
-from jobqueue.states import State
+from jobqueue.states import Blame, State
 from jobqueue.storage import Storage, storage_for
 from jobqueue.storage.connections import discard, prepare_process
 from jobqueue.storage.errors import may_pass
@@ -191,7 +191,7 @@ class Worker:
         signals.process_stopping.send_robust(sender=Worker, worker=self.spec.identity_id)
         self._heartbeat.close()
         with suppress(Error):
-            self._storage().mark_dead(self.spec.identity_id, "stopped")
+            self._storage().mark_dead(self.spec.identity_id, "stopped", Blame.STOPPED)
         emit("process.stopped", worker=self.spec.identity_id, pid=os.getpid())
         self.environment.close()
         discard(self._connection)

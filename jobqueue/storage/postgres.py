@@ -23,6 +23,7 @@ from jobqueue.conf import (
 )
 from jobqueue.exceptions import RowLocked
 from jobqueue.ids import lock_key, session_name
+from jobqueue.states import Blame
 from jobqueue.storage.connections import transaction_on
 from jobqueue.storage.errors import LOCK_NOT_AVAILABLE, sqlstate
 from jobqueue.storage.postgres_commit import finish_and_commit, may_go_together
@@ -40,6 +41,7 @@ from jobqueue.storage.records import (
     Inserted,
     NewJob,
     NewWorker,
+    Orphan,
     Renewal,
     Success,
     Verdict,
@@ -225,11 +227,13 @@ class PostgresStorage(
         rows = self._rows("renew_worker", id=worker, lease=lease_seconds, direct=direct)
         return Renewal(*rows[0]) if rows else None
 
-    def mark_dead(self, worker: UUID, reason: str) -> bool:
-        return bool(self._rows("mark_dead", id=worker, reason=reason[:64]))
+    def mark_dead(self, worker: UUID, reason: str, blame: str = Blame.JOBS) -> bool:
+        return bool(self._rows("mark_dead", id=worker, reason=reason[:64], blame=blame))
 
-    def mark_expired(self, worker: UUID, now: datetime | None = None) -> bool:
-        return bool(self._rows("mark_expired", id=worker, now=now))
+    def mark_expired(
+        self, worker: UUID, blame: str = Blame.JOBS, now: datetime | None = None
+    ) -> bool:
+        return bool(self._rows("mark_expired", id=worker, blame=blame, now=now))
 
     def workers(self, now: datetime | None = None) -> list[WorkerRow]:
         return [WorkerRow._make(row) for row in self._rows("list_workers", now=now)]
@@ -243,8 +247,11 @@ class PostgresStorage(
     def running_of(self, workers: Sequence[UUID]) -> list[Held]:
         return [Held._make(row) for row in self._rows("running_jobs", workers=list(workers))]
 
-    def orphan_workers(self, patience_seconds: float = 0.0) -> list[UUID]:
-        return [row[0] for row in self._rows("orphan_workers", patience=patience_seconds)]
+    def orphan_workers(self, patience_seconds: float = 0.0) -> list[Orphan]:
+        return [
+            Orphan(row[0]) if row[2] is None else Orphan(*row)
+            for row in self._rows("orphan_workers", patience=patience_seconds)
+        ]
 
     def overdue(self, slack_seconds: float, now: datetime | None = None) -> list[Held]:
         return [Held._make(r) for r in self._rows("overdue_jobs", slack=slack_seconds, now=now)]

@@ -21,6 +21,7 @@ from uuid import UUID
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.module_loading import import_string
 
+from jobqueue.states import Blame
 from jobqueue.storage.records import (
     Claim,
     EndedJob,
@@ -30,6 +31,7 @@ from jobqueue.storage.records import (
     Inserted,
     NewJob,
     NewWorker,
+    Orphan,
     Renewal,
     Success,
     Verdict,
@@ -183,14 +185,16 @@ class Storage(
         """Renew the lease of a worker that is not dead; None means: this process is dead."""
         raise NotImplementedError
 
-    def mark_dead(self, worker: UUID, reason: str) -> bool:
+    def mark_dead(self, worker: UUID, reason: str, blame: str = Blame.JOBS) -> bool:
         """Declare a worker dead whatever its lease says (its process has ended).
 
-        True if it was alive until now.
+        True if it was alive until now. The row keeps the blame for whoever takes its jobs back.
         """
         raise NotImplementedError
 
-    def mark_expired(self, worker: UUID, now: datetime | None = None) -> bool:
+    def mark_expired(
+        self, worker: UUID, blame: str = Blame.JOBS, now: datetime | None = None
+    ) -> bool:
         """Declare a worker dead if its lease has run out, by compare-and-set."""
         raise NotImplementedError
 
@@ -210,7 +214,7 @@ class Storage(
         """Return the jobs running under these identities."""
         raise NotImplementedError
 
-    def orphan_workers(self, patience_seconds: float = 0.0) -> list[UUID]:
+    def orphan_workers(self, patience_seconds: float = 0.0) -> list[Orphan]:
         """Return identities that hold running jobs and are dead or have no row at all.
 
         The dead only after `patience_seconds`: whoever declared them dead is at it.

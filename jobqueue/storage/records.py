@@ -8,6 +8,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from jobqueue.payload import ErrorText
+from jobqueue.states import Blame
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,6 +221,18 @@ class WorkerRow(NamedTuple):
     lease_left: float
     renewed_ago: float
     missed_restart: bool = False
+
+
+class Orphan(NamedTuple):
+    """An identity that holds running jobs and is dead, or has no row at all.
+
+    reason, blame, direct: of its row; without one, what has to be assumed.
+    """
+
+    worker: UUID
+    reason: str = "no live row"
+    blame: str = Blame.JOBS
+    direct: bool = True
 
 
 class HorizonHolder(NamedTuple):

@@ -16,9 +16,10 @@ from typing import ClassVar
 from uuid import UUID
 
 from jobqueue.ids import lock_key
+from jobqueue.states import Blame
 from jobqueue.storage.busy import is_foreign, reads, writes
 from jobqueue.storage.life_file import LifeFile, life_files
-from jobqueue.storage.records import Held, NewWorker, Renewal, WorkerRow
+from jobqueue.storage.records import Held, NewWorker, Orphan, Renewal, WorkerRow
 from jobqueue.storage.rows import worker_row
 from jobqueue.storage.sqlite_base import SQLiteStatements
 from jobqueue.storage.sqlite_values import after, optional_id, time_of
@@ -48,19 +49,21 @@ class SQLiteWorkers(SQLiteStatements):
         rows = self._rows("renew_worker", id=worker, now=clock, lease_until=until, direct=direct)
         return Renewal(draining=bool(rows[0][0])) if rows else None
 
-    def mark_dead(self, worker: UUID, reason: str) -> bool:
-        marked = self._mark_dead(worker, reason[:64])
+    def mark_dead(self, worker: UUID, reason: str, blame: str = Blame.JOBS) -> bool:
+        marked = self._mark_dead(worker, reason[:64], blame)
         if marked and not is_foreign(self.connection):  # a foreign transaction may roll back
             self._forget(worker)
         return marked
 
-    def mark_expired(self, worker: UUID, now: datetime | None = None) -> bool:
+    def mark_expired(
+        self, worker: UUID, blame: str = Blame.JOBS, now: datetime | None = None
+    ) -> bool:
         """Declare a worker dead if nobody holds the lock of its life file; `now` says nothing.
 
         A missing file counts as not held, and no lease is looked at: a worker that is frozen, or
         too busy to beat, is alive here. Its jobs are freed by their deadline.
         """
-        return not self._is_alive(worker) and self.mark_dead(worker, PROCESS_ENDED)
+        return not self._is_alive(worker) and self.mark_dead(worker, PROCESS_ENDED, blame)
 
     @reads
     def workers(self, now: datetime | None = None) -> list[WorkerRow]:
@@ -97,9 +100,12 @@ class SQLiteWorkers(SQLiteStatements):
         return [held_of(row) for row in self._rows("running_jobs", workers=list(workers))]
 
     @reads
-    def orphan_workers(self, patience_seconds: float = 0.0) -> list[UUID]:
+    def orphan_workers(self, patience_seconds: float = 0.0) -> list[Orphan]:
         before = after(self._clock(), -patience_seconds)
-        return [UUID(hex=row[0]) for row in self._rows("orphan_workers", before=before)]
+        return [
+            Orphan(UUID(hex=worker)) if blame is None else Orphan(UUID(hex=worker), reason, blame)
+            for worker, reason, blame in self._rows("orphan_workers", before=before)
+        ]
 
     @reads
     def overdue(self, slack_seconds: float, now: datetime | None = None) -> list[Held]:
@@ -118,8 +124,9 @@ class SQLiteWorkers(SQLiteStatements):
         return len(pruned)
 
     @writes
-    def _mark_dead(self, worker: UUID, reason: str) -> bool:
-        return bool(self._changed("mark_dead", id=worker, reason=reason, now=self._clock()))
+    def _mark_dead(self, worker: UUID, reason: str, blame: str) -> bool:
+        now = self._clock()
+        return bool(self._changed("mark_dead", id=worker, reason=reason, blame=blame, now=now))
 
     # --- life files ----------------------------------------
 

@@ -225,6 +225,20 @@ def test_a_job_that_must_not_run_twice_may_run_if_it_had_not_started(bench: Benc
     assert ran.state == "ready"
 
 
+@pytest.mark.parametrize("facts", [{}, {"blamed": False}, {"stopped": True}], ids=repr)
+@pytest.mark.parametrize(
+    ("on_crash", "expected"), [("bury", ("dead", "worker lost", 0)), ("retry", ("ready", "", 0))]
+)
+def test_a_job_whose_end_was_not_written_did_not_kill_its_worker(
+    bench: Bench, on_crash, expected, facts
+):
+    """Its code has run, nobody knows any more with what end: what must not run twice does not."""
+    ran = Ran(bench.enqueue(leave, replace(atomic_job, on_crash=on_crash, max_attempts=1)))
+    fenced = (ran.id, 1)
+    run_and_die(bench, started=set(), unwritten={fenced}, **facts)
+    assert (ran.state, ran.job.reason, ran.job.suspicions) == expected
+
+
 # --- what is told ----------------------------------------
 
 

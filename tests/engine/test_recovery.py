@@ -11,7 +11,8 @@ from jobqueue.engine import recovery
 from jobqueue.engine.recovery import Death, reap_overdue, recover, release_uncharged
 from jobqueue.ids import new_identity, session_name
 from jobqueue.models import Job, Worker
-from jobqueue.storage.records import Claim
+from jobqueue.states import Blame
+from jobqueue.storage.records import Claim, Orphan
 from tests.conftest import url_in_use
 from tests.engine import faults
 from tests.engine.bench import Bench, Ran, effects, leave
@@ -254,7 +255,7 @@ def test_an_identity_without_a_row_is_found_and_its_jobs_are_taken_back(bench: B
     worker = register(bench.storage)
     (claim,) = claim_for(bench, worker)
     Worker.objects.filter(pk=worker).delete()
-    assert bench.storage.orphan_workers() == [worker]
+    assert bench.storage.orphan_workers() == [Orphan(worker, "no live row", Blame.JOBS, True)]
     assert lose(bench, worker).reaped == 1
     assert Ran(claim.id).state == "ready"
     assert bench.storage.orphan_workers() == []
@@ -265,7 +266,43 @@ def test_a_dead_worker_that_holds_jobs_is_an_orphan_after_some_patience(bench: B
     claim_for(bench, worker)
     bench.storage.mark_dead(worker, "died while recovering")
     assert bench.storage.orphan_workers(patience_seconds=60.0) == []
-    assert bench.storage.orphan_workers() == [worker]
+    assert [each.worker for each in bench.storage.orphan_workers()] == [worker]
+
+
+@pytest.mark.parametrize(
+    ("facts", "suspicions"),
+    [({}, 1), ({"blamed": False}, 0), ({"blamed": False, "stopped": True}, 0)],
+    ids=["crashed", "nobody's fault", "stopped"],
+)
+def test_whoever_goes_on_with_a_recovery_blames_as_who_began_it(bench: Bench, facts, suspicions):
+    """Begun and given up: the process was killed, or left after a second signal."""
+    worker = register(bench.storage)
+    (claim,) = claim_for(bench, worker)
+    Job.objects.update(on_crash="bury" if facts.get("stopped") else "retry")
+    recovery.declare(bench.storage, Death(worker, "killed", **facts))
+    (orphan,) = bench.storage.orphan_workers()
+    death = recovery.death_of(orphan, direct=True)
+    assert death.reason == "killed"
+    recover(bench.storage, death, bench.environment.options)
+    ran = Ran(claim.id)
+    assert (ran.state, ran.job.suspicions) == ("ready", suspicions)
+
+
+@pytest.mark.parametrize("direct", [True, False])
+def test_sessions_are_told_by_name_only_where_each_is_its_workers_own(bench: Bench, direct):
+    """Behind a pooler the name may be on a session that serves somebody else by now."""
+    asked = []
+
+    def ask(storage, proceed):
+        asked.append(proceed.args[-1])
+        return 0
+
+    worker = register(bench.storage)
+    (claim,) = claim_for(bench, worker)
+    with faults.at("end_sessions", ask):
+        assert lose(bench, worker, direct=direct).is_settled
+    assert bool(asked) == direct
+    assert Ran(claim.id).state == "ready"
 
 
 def test_a_live_worker_is_no_orphan(bench: Bench):

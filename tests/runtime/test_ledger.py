@@ -37,9 +37,13 @@ def test_a_job_that_started_may_be_running(ledger: Ledger, reader: Ledger):
 
 
 def test_a_job_whose_code_has_ended_did_not_kill_the_process(ledger: Ledger, reader: Ledger):
-    entry = ledger.start(new_job_id(), 1, 60.0)
+    job = new_job_id()
+    entry = ledger.start(job, 1, 60.0)
+    assert reader.unwritten() == set()
     ledger.ended(entry)
-    assert reader.started() == set()
+    assert (reader.started(), reader.unwritten()) == (set(), {(job, 1)})
+    ledger.clear(entry)
+    assert (reader.started(), reader.unwritten()) == (set(), set())
 
 
 def test_a_cleared_entry_is_used_again(ledger: Ledger, reader: Ledger):

@@ -256,12 +256,20 @@ def test_a_renewal_between_look_and_verdict_saves_the_worker(bench, reaper):
 
 
 @pytest.mark.sqlite_only("on PostgreSQL a lease says who lives")
-def test_on_one_host_a_process_that_ended_is_dead_at_once(bench, reaper):
+def test_on_one_host_a_process_that_ended_is_left_to_its_supervisor_for_a_moment(
+    bench, reaper, clock
+):
+    """That knows which jobs had started; a reaper suspects them all."""
     worker = register(bench.storage)
     ran = holding(bench, worker)
     reaper.run_once()
-    assert ran.state == "running"
+    clock.advance(60.0)
     end_process(worker)
+    reaper.run_once()
+    clock.advance(LOCK_LOOK_SECONDS - 0.1)
+    reaper.run_once()
+    assert (is_dead(worker), ran.state) == (False, "running")
+    clock.advance(0.1)
     reaper.run_once()
     assert (is_dead(worker), ran.state, ran.job.suspicions) == (True, "ready", 1)
 
@@ -276,7 +284,7 @@ def test_on_one_host_an_expired_lease_says_nothing(bench, reaper):
 
 
 @pytest.mark.parametrize("reapers", [1, 3])
-def test_several_reapers_count_one_death_once(bench, make_reaper, reapers):
+def test_several_reapers_count_one_death_once(bench, make_reaper, clock, reapers):
     worker = register(bench.storage)
     ran = holding(bench, worker)
     every = [make_reaper() for _ in range(reapers)]
@@ -284,8 +292,10 @@ def test_several_reapers_count_one_death_once(bench, make_reaper, reapers):
         each.run_once()
     expire(worker)
     end_process(worker)
-    for each in every:
-        each.run_once()
+    for _ in range(2):
+        for each in every:
+            each.run_once()
+        clock.advance(LOCK_LOOK_SECONDS)
     assert (ran.state, ran.job.suspicions, len(ran.attempts)) == ("ready", 1, 1)
 
 
@@ -337,6 +347,26 @@ def test_reapers_that_share_the_verdicts_see_the_same_fleet(bench, make_reaper):
     with faults.at("workers", faults.once(let_another_declare_two)):
         reaper.run_once()
     assert (jobs[2].state, jobs[2].job.suspicions) == ("ready", 0)
+
+
+@POSTGRES
+def test_a_reaper_that_is_interrupted_leaves_its_verdict_to_the_next(bench, make_reaper):
+    bench.storage.mark_dead(bench.identity, "not part of the fleet")
+    workers = [worker for (worker,) in supervised(bench, 3)]
+    jobs = [holding(bench, worker) for worker in workers]
+    expire(*workers)
+
+    def interrupt(storage, proceed):
+        raise KeyboardInterrupt
+
+    with faults.at("running_of", interrupt), pytest.raises(KeyboardInterrupt):
+        make_reaper().run_once()
+    assert [job.state for job in jobs] == ["running"] * 3
+    assert all(is_dead(worker) for worker in workers)
+    long_ago = timezone.now() - timedelta(seconds=30)
+    Worker.objects.filter(dead=True).update(dead_at=long_ago)
+    make_reaper().run_once()
+    assert [(job.state, job.job.suspicions) for job in jobs] == [("ready", 0)] * 3
 
 
 @POSTGRES

@@ -6,6 +6,7 @@ import pytest
 
 from jobqueue.ids import lock_key, new_identity
 from jobqueue.models import Worker
+from jobqueue.states import Blame
 from jobqueue.storage import Storage
 from jobqueue.storage.life_file import LifeFile
 from jobqueue.storage.records import Renewal
@@ -144,9 +145,22 @@ def test_orphans_are_jobs_of_the_dead_and_of_unknown_identities(storage: Storage
     for worker in (living, dead, dead, pruned):
         claimed(storage, worker)
     assert storage.orphan_workers() == []
-    storage.mark_dead(dead, "test")
+    storage.mark_dead(dead, "test", Blame.NOBODY)
     Worker.objects.filter(pk=pruned).delete()
-    assert sorted(storage.orphan_workers()) == sorted([dead, pruned])
+    found = {each.worker: each for each in storage.orphan_workers()}
+    assert set(found) == {dead, pruned}
+    assert found[dead][1:3] == ("test", Blame.NOBODY)
+    assert found[pruned][1:3] == ("no live row", Blame.JOBS)
+
+
+def test_a_dead_workers_row_keeps_who_is_to_blame(storage: Storage) -> None:
+    crashed, expired = register(storage), register(storage)
+    storage.mark_dead(crashed, "test")
+    end_process(storage, expired)
+    assert storage.mark_expired(expired, Blame.NOBODY) is True
+    storage.mark_dead(crashed, "again", Blame.STOPPED)
+    blames = dict(Worker.objects.values_list("id", "blame"))
+    assert blames == {crashed: Blame.JOBS, expired: Blame.NOBODY}
 
 
 def test_a_dead_worker_without_a_job_is_no_orphan(storage: Storage) -> None:

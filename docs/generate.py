@@ -154,6 +154,20 @@ def commands_list() -> Iterator[str]:
         yield f"| [`jobs {part.name}`](#jobs-{part.name}) | {escaped(first)}. |"
 
 
+# --- permissions ----------------------------------------------------------------------------------
+
+
+def permissions_table() -> Iterator[str]:
+    """Return the permissions, with what each allows."""
+    from jobqueue.permissions import PERMISSION_OF
+
+    yield "| permission | allows |"
+    yield "| --- | --- |"
+    for permission in dict.fromkeys(PERMISSION_OF.values()):
+        actions = [f"`{action}`" for action, p in PERMISSION_OF.items() if p == permission]
+        yield f"| `{permission}` | {', '.join(actions)} |"
+
+
 # --- filters --------------------------------------------------------------------------------------
 
 
@@ -198,6 +212,7 @@ PARTS: dict[str, Callable[[], Iterator[str]]] = {
     "jobs": commands_list,
     "checks": checks_table,
     "filter keys": filter_keys,
+    "permissions": permissions_table,
     "audit": audit_table,
 }
 

@@ -35,13 +35,13 @@ from jobqueue.engine.bulk import start as bulk_start
 from jobqueue.engine.bulk import stop as bulk_stop
 from jobqueue.engine.changes import LOCKED, NOT_FOUND, Ids, change_jobs
 from jobqueue.engine.draining import drain_worker
-from jobqueue.engine.making import UNREADABLE, Copied, enqueue, run_again
+from jobqueue.engine.making import NOT_OFFERED, UNREADABLE, Copied, enqueue, run_again
 from jobqueue.engine.operations import Actor, Desk, Outcome
 from jobqueue.engine.pruning import prune
 from jobqueue.engine.queues import pause, resume
 from jobqueue.engine.status import Status, status
 from jobqueue.engine.verbs import ACTIONS, allowed_actions
-from jobqueue.exceptions import InvalidArgument, JobNotFound, RowLocked, WrongState
+from jobqueue.exceptions import InvalidArgument, JobNotFound, RowLocked, TaskNotExposed, WrongState
 from jobqueue.states import State
 
 __all__ = [
@@ -158,6 +158,8 @@ def require_change(outcome: Outcome) -> Outcome:
         raise RowLocked(
             f"Job {job_id} is locked by a transaction that has not ended; try again in a moment."
         )
+    if what == NOT_OFFERED:
+        raise TaskNotExposed(f"The task of job {job_id} is not offered here, so it cannot be run.")
     if what == UNREADABLE:
         raise InvalidArgument(f"The stored arguments of job {job_id} cannot be read.")
     state = State(what.removeprefix("skipped: "))

@@ -16,7 +16,7 @@ importing this module (`jobqueue.apps`). A check never raises, and none but thos
 | jobqueue.E008 | HINTS names a way that cannot be gone |
 | jobqueue.E009 | the backend is used without "jobqueue" in INSTALLED_APPS |
 | jobqueue.E010 | "channels" comes before "jobqueue" in INSTALLED_APPS |
-| jobqueue.E011 | the JOBQUEUE setting is malformed or has unknown keys |
+| jobqueue.E011 | the JOBQUEUE setting is malformed, has unknown keys or names what is not there |
 | jobqueue.E012 | SQLite: transactions do not begin IMMEDIATE, or the busy time-out is short |
 | jobqueue.E020 | PostgreSQL is older than 15 |
 | jobqueue.E021 | PostgreSQL acknowledges commits that are not on disk |

@@ -9,6 +9,7 @@ from typing import Any
 from django.apps import apps
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning
+from django.utils.module_loading import import_string
 
 from jobqueue.conf import Options, jobqueue_aliases, parse
 
@@ -53,6 +54,25 @@ def check_site_setting() -> Iterator[CheckMessage]:
                 'TASKS[alias]["OPTIONS"].',
                 id="jobqueue.E011",
             )
+    yield from _redact(site.get("REDACT"))
+
+
+def _redact(path: Any) -> Iterator[CheckMessage]:
+    """Yield why the REDACT hook cannot be used, if it cannot."""
+    if path is None:
+        return
+    try:
+        if callable(import_string(path)):
+            return
+        why = "it is not callable"
+    except Exception as error:  # any error counts: it is the project's code
+        why = f"{type(error).__name__}: {error}"
+    yield Error(
+        f"JOBQUEUE: REDACT names {path!r}, which cannot be used: {why}. Until then arguments, "
+        "results and errors are not shown at all.",
+        hint="Name a function (value, *, task, part) that returns what may be shown.",
+        id="jobqueue.E011",
+    )
 
 
 def check_shared_databases() -> Iterator[CheckMessage]:

@@ -36,8 +36,8 @@ from jobqueue.tasks import JobTask
 
 EXPOSURE = {"admin": "staff", "page": "staff", "api": "api"}
 """What a task must say to be offered on a surface. The shell is offered all."""
-UNREADABLE = "unreadable"
-"""What happened to a job whose stored arguments cannot be decoded."""
+UNREADABLE, NOT_OFFERED = "unreadable", "not offered"
+"""What happened to a job whose stored arguments cannot be decoded, or whose task is not offered."""
 
 
 # --- a job that is named --------------------------------------------------------------------------
@@ -148,7 +148,8 @@ class Copied(Outcome):
 def run_again(ids: Ids, actor: Actor, *, backend: str = DEFAULT_TASK_BACKEND_ALIAS) -> Copied:
     """Make a new job of each that has ended, with the same task, arguments, tags and options.
 
-    The new one says which it was copied from; the old one stays as it is.
+    The new one says which it was copied from; the old one stays as it is. As with `enqueue`, the
+    task must be offered to the actor's surface: a success that is repeated is a new effect.
     """
     wanted = parse_ids(ids)
     if len(wanted) > MAX_ROWS:
@@ -158,12 +159,11 @@ def run_again(ids: Ids, actor: Actor, *, backend: str = DEFAULT_TASK_BACKEND_ALI
     detail: dict[str, object] = {}
 
     def apply(storage: Storage, chosen: Sequence[UUID]) -> dict[UUID, str]:
-        ended = _ended(desk, chosen)
-        made, unreadable = _copies(desk, ended)
+        made, refused = _copies(desk, chosen)
         storage.insert_jobs(made)
         copies.update({job.copied_from: job.id for job in made if job.copied_from})
         detail["copies"] = [str(copies[job_id]) for job_id in sorted(copies)]
-        return dict.fromkeys(copies, "copied") | dict.fromkeys(unreadable, UNREADABLE)
+        return dict.fromkeys(copies, "copied") | refused
 
     def follow(desk: Desk, copied: Sequence[UUID]) -> None:
         send_hints(desk, [copies[job_id] for job_id in copied])
@@ -188,20 +188,39 @@ def _ended(desk: Desk, ids: Sequence[UUID]) -> QuerySet[Job]:
     )
 
 
-def _copies(desk: Desk, ended: QuerySet[Job]) -> tuple[list[NewJob], list[UUID]]:
-    """Return the jobs to insert, and the ids of those whose arguments cannot be decoded."""
-    found = list(ended)
+def _copies(desk: Desk, ids: Sequence[UUID]) -> tuple[list[NewJob], dict[UUID, str]]:
+    """Return the jobs to insert, and why others are not copied."""
+    found = list(_ended(desk, ids))
     tags = _tags(desk, [job.id for job in found])
+    offered = {task: _is_offered(task, desk.actor.surface) for task in {j.task for j in found}}
     made: list[NewJob] = []
-    unreadable: list[UUID] = []
+    refused: dict[UUID, str] = {}
     for job in found:
-        try:
-            decode_arguments(job.arguments_text)  # type: ignore[attr-defined]
-        except InvalidArgument:
-            unreadable.append(job.id)
+        if not offered[job.task]:
+            refused[job.id] = NOT_OFFERED
+        elif not _is_readable(job.arguments_text):  # type: ignore[attr-defined]
+            refused[job.id] = UNREADABLE
         else:
             made.append(_copy(desk, job, tags.get(job.id, ())))
-    return made, unreadable
+    return made, refused
+
+
+def _is_offered(task: str, surface: str) -> bool:
+    if surface not in EXPOSURE:
+        return True  # a shell may also copy what is registered elsewhere only
+    try:
+        exposed_task(task, surface)
+    except TaskNotExposed:
+        return False
+    return True
+
+
+def _is_readable(arguments: str) -> bool:
+    try:
+        decode_arguments(arguments)
+    except InvalidArgument:
+        return False
+    return True
 
 
 def _tags(desk: Desk, ids: Sequence[UUID]) -> dict[UUID, tuple[str, ...]]:

@@ -74,6 +74,14 @@ class Job(models.Model):
     version = models.BigIntegerField(default=1, help_text="Grows with every write; for ETag.")
 
     class Meta:
+        permissions = (
+            ("requeue_job", "Can requeue jobs"),
+            ("cancel_job", "Can cancel jobs"),
+            ("discard_job", "Can discard dead jobs"),
+            ("reprioritize_job", "Can change when and where jobs that wait run"),
+            ("enqueue_job", "Can enqueue exposed tasks"),
+            ("view_job_payload", "Can see arguments, results and tracebacks"),
+        )
         constraints = (
             models.CheckConstraint(
                 name="jobqueue_job_state", condition=Q(state__in=[s.value for s in State])

@@ -14,5 +14,8 @@ class Queue(models.Model):
     paused_by = models.CharField(max_length=255, default="", blank=True)
     paused_reason = models.CharField(max_length=255, default="", blank=True)
 
+    class Meta:
+        permissions = (("pause_queue", "Can pause and resume queues"),)
+
     def __str__(self) -> str:
         return self.name

@@ -42,6 +42,7 @@ class Worker(models.Model):
     )
 
     class Meta:
+        permissions = (("drain_worker", "Can drain workers"),)
         constraints = (
             models.CheckConstraint(
                 name="jobqueue_worker_dead_has_time",

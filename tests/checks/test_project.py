@@ -33,10 +33,29 @@ def test_channels_must_not_hide_our_runworker(settings, order):
     assert found == (["E010"] if order[0] == "channels" else [])
 
 
-@pytest.mark.parametrize("site", [{}, {"API": {}, "LIVE": {}, "REDACT": "x.y"}])
+HOOK = "jobqueue.redaction.hide_secrets"
+
+
+@pytest.mark.parametrize("site", [{}, {"API": {}, "LIVE": {}, "REDACT": HOOK}, {"REDACT": None}])
 def test_known_keys_of_the_site_setting_are_fine(settings, site):
     settings.JOBQUEUE = site
     assert ids(check_site_setting()) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ("shop.no_such.redact", "ModuleNotFoundError"),
+        ("jobqueue.redaction.HIDDEN", "not callable"),
+        ("redact", "ImportError"),
+        (7, "Error"),
+    ],
+)
+def test_hook_that_cannot_be_used_is_refused(settings, path, says):
+    settings.JOBQUEUE = {"REDACT": path}
+    (message,) = check_site_setting()
+    assert message.id == "jobqueue.E011"
+    assert says in message.msg
 
 
 @pytest.mark.parametrize("site", [None, "x", {"API": {}, "BATCH": 1}, {"api": {}}])

@@ -227,3 +227,15 @@ def test_json_of_a_list_is_one_line_with_stable_names(storage, jobs):
     assert out.count("\n") == 1
     (job,) = json.loads(out)["jobs"]
     assert {"id", "task", "state", "queue", "attempts", "max_attempts", "run_at"} <= set(job)
+
+
+def test_secrets_are_hidden_from_what_is_shown(storage, jobs):
+    held = claimed(storage, arguments='{"args":["kim"],"kwargs":{"password":"hunter2"}}')
+    error = ErrorText(
+        "a.B", "cannot reach redis://:hunter2@cache", "Traceback …\ntoken=hunter2", "0" * 32
+    )
+    storage.end_many([ending(held, "dead", outcome="failed", charged=True, error=error)])
+    shown = jobs("show", held.id, "--payload").out
+    assert "hunter2" not in shown + jobs("list").out + jobs("list", "--json").out
+    assert '"kwargs": {"password": "[hidden]"}' in shown
+    assert "redis://:[hidden]@cache" in shown

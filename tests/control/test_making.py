@@ -201,6 +201,22 @@ def test_job_whose_arguments_cannot_be_read_is_not_copied(storage, actor):
         control.require_change(outcome)
 
 
+def test_staff_run_again_only_what_they_may_enqueue(storage, actor, kim):
+    offered, other = (
+        control.enqueue(f"{HERE}.{name}", args, {}, actor).id
+        for name, args in (("for_staff", [7]), ("for_nobody", []))
+    )
+    control.cancel([offered, other], actor)
+
+    outcome = control.run_again([offered, other], kim)
+
+    assert outcome.counts == {"copied": 1, "not offered": 1}
+    assert Job.objects.get(copied_from=offered).created_by == "kim"
+    with pytest.raises(TaskNotExposed):
+        control.require_change(control.run_again([other], kim))
+    assert control.run_again([other], actor).changed == 1
+
+
 def test_too_many_at_once_are_refused(actor):
     with pytest.raises(InvalidArgument, match="At most 1,000"):
         control.run_again([uuid.uuid4() for _ in range(1_001)], actor)

@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import AnonymousUser, User
 from django.core.management import CommandError, load_command_class
 from django.db import connection
 from django.test import RequestFactory
 
 from jobqueue import conf, events
 from jobqueue.engine.registry import registry
+from jobqueue.redaction import redact
 from jobqueue.testing import eager
 from tests.docs import shop
 from tests.docs.pages import PAGES, ROOT, Block, blocks
@@ -289,3 +291,20 @@ def test_operations(load: Load) -> None:
             return "kim"
 
     assert requeue_for(User(), "01890a5d-ac96-774b-bcce-b302099a8057") == "1 not found"
+
+
+def test_secrets(load: Load, settings: Any) -> None:
+    load("docs/howto/secrets.md")
+    settings.JOBQUEUE = {"REDACT": "shop.privacy.redact"}
+    arguments = {"args": [], "kwargs": {"token": "t", "n": 1}}
+    shown = redact(arguments, task="shop.tasks.sync", part="arguments")
+    assert shown["kwargs"] == {"token": "[hidden]", "n": 1}
+    assert redact(arguments, task="shop.payments.charge", part="arguments") == "[payment data]"
+
+
+def test_permissions(load: Load) -> None:
+    may_requeue = load("docs/reference/permissions.md")["shop/views.py"].may_requeue
+    for is_superuser in (True, False):
+        request = RequestFactory().get("/")
+        request.user = User(is_superuser=is_superuser) if is_superuser else AnonymousUser()
+        assert may_requeue(request) is is_superuser

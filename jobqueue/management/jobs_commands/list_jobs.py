@@ -19,6 +19,7 @@ from jobqueue.management.jobs_commands.formats import (
 from jobqueue.management.jobs_commands.selection import add_filter, filter_of
 from jobqueue.management.jobs_commands.table import render
 from jobqueue.models import Job
+from jobqueue.redaction import redact_text
 from jobqueue.states import State
 
 DEFAULT_LIMIT = 20
@@ -78,6 +79,8 @@ class List(Subcommand):
     def run(self, shell: Shell, options: Mapping[str, Any]) -> None:
         limit = options["limit"]
         rows = list(_jobs(shell, options).values(*COLUMNS)[: limit + 1])
+        for row in rows:
+            row["error_message"] = redact_text(row["error_message"], task=row["task"], part="error")
         if options["json"]:
             shell.write_json({"jobs": rows[:limit], "more": len(rows) > limit})
             return

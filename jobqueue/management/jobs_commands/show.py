@@ -16,6 +16,7 @@ from jobqueue.management.jobs_commands.list_jobs import last_error, state_color
 from jobqueue.management.jobs_commands.show_reports import LINES_SHOWN, log_section, progress_text
 from jobqueue.management.jobs_commands.table import printable, render
 from jobqueue.models import Action, Attempt, Job, JobTag, Step, Worker
+from jobqueue.redaction import redact, redact_text
 
 MAX_ATTEMPTS_SHOWN = 50
 """The newest attempts that are listed; a job that snoozes may have thousands."""
@@ -34,7 +35,9 @@ class Show(Subcommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("id", metavar="ID", help="id of a job")
         parser.add_argument(
-            "--payload", action="store_true", help="also show arguments, result and steps' results"
+            "--payload",
+            action="store_true",
+            help="also show arguments, result and steps' results, as far as REDACT lets",
         )
         parser.add_argument(
             "--log",
@@ -89,8 +92,9 @@ def _facts(shell: Shell, job: Job) -> Iterator[str]:
     yield from (f"  {name:<10}{printable(text)}" for name, text in facts.items() if text)
 
 
-def _error(job: Job) -> dict[str, str]:
-    return {"error_class": job.error_class, "error_message": job.error_message}
+def _error(of: Job | Attempt) -> dict[str, str]:
+    message = redact_text(of.error_message, task=of.task, part="error")
+    return {"error_class": of.error_class, "error_message": message}
 
 
 def _tags(shell: Shell, job: Job) -> list[str]:
@@ -127,13 +131,7 @@ def _attempts(shell: Shell, job: Job) -> Iterator[str]:
                 clock_time(attempt.started_at),
                 age((attempt.finished_at - attempt.started_at).total_seconds()),
                 names.get(attempt.worker, str(attempt.worker)),
-                last_error(
-                    {
-                        "reason": "",
-                        "error_class": attempt.error_class,
-                        "error_message": attempt.error_message,
-                    }
-                ),
+                last_error({"reason": "", **_error(attempt)}),
             ]
             for attempt in shown
         ],
@@ -148,7 +146,8 @@ def _last_traceback(shell: Shell, job: Job) -> Iterator[str]:
     if last is not None:
         yield ""
         yield shell.style.MIGRATE_LABEL(f"traceback of attempt {last.number}")
-        yield from (f"  {printable(line)}" for line in last.traceback.splitlines())
+        shown = redact_text(last.traceback, task=job.task, part="error")
+        yield from (f"  {printable(line)}" for line in shown.splitlines())
 
 
 def _steps(shell: Shell, job: Job, with_payload: bool) -> Iterator[str]:
@@ -159,7 +158,7 @@ def _steps(shell: Shell, job: Job, with_payload: bool) -> Iterator[str]:
             ["step", "recorded", "fence", *(["result"] if with_payload else [])],
             [
                 [step.name, clock_time(step.recorded_at), str(step.fence)]
-                + ([_json(step.result)] if with_payload else [])
+                + ([_json(job, "step", step.result)] if with_payload else [])
                 for step in steps
             ],
             header_paint=shell.style.MIGRATE_LABEL,
@@ -190,8 +189,9 @@ def _payload(shell: Shell, job: Job) -> Iterator[str]:
     for name, value in (("arguments", job.arguments), ("result", job.result)):
         yield ""
         yield shell.style.MIGRATE_LABEL(name)
-        yield f"  {_json(value)}"
+        yield f"  {_json(job, name, value)}"
 
 
-def _json(value: Any) -> str:
-    return printable(json.dumps(value, ensure_ascii=False))
+def _json(job: Job, part: str, value: Any) -> str:
+    shown = redact(value, task=job.task, part=part)
+    return printable(json.dumps(shown, ensure_ascii=False, default=str))

@@ -9,6 +9,7 @@ from jobqueue.management.jobs_commands.base import Shell
 from jobqueue.management.jobs_commands.formats import clock_time
 from jobqueue.management.jobs_commands.table import printable
 from jobqueue.models import Attempt, Job
+from jobqueue.redaction import redact_text
 
 LINES_SHOWN = 20
 """The newest log lines that are shown unless all are asked for."""
@@ -34,7 +35,8 @@ def log_section(shell: Shell, job: Job, whole: bool) -> Iterator[str]:
     for line in shown:
         attempt = numbers.get(line.fence)
         run = f"fence {line.fence}" if attempt is None else f"attempt {attempt}"
-        first, *others = line.message.splitlines() or [""]
+        text = redact_text(line.message, task=job.task, part="log")
+        first, *others = text.splitlines() or [""]
         head = f"{clock_time(line.logged_at)}  {run}  {line.level_name} {line.logger}"
         yield f"  {printable(f'{head}: {first}')}"
         yield from (f"      {printable(text)}" for text in others)

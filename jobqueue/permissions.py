@@ -1,0 +1,52 @@
+"""Who may do what: one list behind admin, API and page. A shell may do everything.
+
+    if permissions.may(request.user, "requeue"): ...
+
+`PERMISSION_OF` maps each action, by its name in `jobqueue.control`, to a permission of Django's;
+those beyond Django's own four are declared in the models. A bulk operation needs the permission
+of its verb, to start, stop and resume it.
+
+What it does not decide: which tasks may be enqueued (the task does, by ``expose``), and which
+jobs a user may see. Whoever may see jobs sees all of them; an API narrows that by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+VIEW, VIEW_PAYLOAD = "view", "view_payload"
+
+PERMISSION_OF: Mapping[str, str] = {
+    VIEW: "jobqueue.view_job",
+    VIEW_PAYLOAD: "jobqueue.view_job_payload",
+    "requeue": "jobqueue.requeue_job",
+    "cancel": "jobqueue.cancel_job",
+    "discard": "jobqueue.discard_job",
+    "reschedule": "jobqueue.reprioritize_job",
+    "run_now": "jobqueue.reprioritize_job",
+    "reprioritize": "jobqueue.reprioritize_job",
+    "move": "jobqueue.reprioritize_job",
+    "enqueue": "jobqueue.enqueue_job",
+    "run_again": "jobqueue.enqueue_job",
+    "prune": "jobqueue.delete_job",
+    "pause": "jobqueue.pause_queue",
+    "resume": "jobqueue.pause_queue",
+    "drain_worker": "jobqueue.drain_worker",
+}
+"""Arguments, results and tracebacks are hidden from who may view a job and not its payload."""
+
+
+def permission_for(action: str) -> str:
+    """Return the permission that `action` needs. Raise KeyError for what is no action."""
+    return PERMISSION_OF[action]
+
+
+def may(user: Any, action: str) -> bool:
+    """Return whether `user` may do `action`."""
+    return bool(user.is_active and user.has_perm(PERMISSION_OF[action]))
+
+
+def allowed(user: Any) -> frozenset[str]:
+    """Return all that `user` may do."""
+    return frozenset(action for action in PERMISSION_OF if may(user, action))

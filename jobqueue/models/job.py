@@ -4,16 +4,27 @@ Rows are written by SQL of `jobqueue.storage`, never by ``save()``: a write abou
 carries the whole guard (id, state, fence, worker). Indexes are few, partial, and on live states.
 """
 
+from typing import Self
+
 from django.db import models
 from django.db.models import F, Q
 
 from jobqueue.conf import MAX_QUEUE_NAME_LENGTH, MAX_TASK_NAME_LENGTH
 from jobqueue.ids import new_job_id
 from jobqueue.models.fields import JSONDocument
+from jobqueue.models.tag import JobTag
 from jobqueue.states import FINISHED, WAITING, State
 
 _FINISHED = sorted(FINISHED)
 _WAITING = sorted(WAITING)
+
+
+class JobQuerySet(models.QuerySet["Job"]):
+    """Jobs, by what their rows do not say themselves."""
+
+    def tagged(self, tag: str) -> Self:
+        """Return those that bear `tag`, found through its index."""
+        return self.filter(id__in=JobTag.objects.filter(tag=tag).values("job_id"))
 
 
 class Job(models.Model):
@@ -72,6 +83,8 @@ class Job(models.Model):
     created_by = models.CharField(max_length=255, default="", blank=True)
     trace_context = JSONDocument(null=True)
     version = models.BigIntegerField(default=1, help_text="Grows with every write; for ETag.")
+
+    objects = JobQuerySet.as_manager()
 
     class Meta:
         permissions = (

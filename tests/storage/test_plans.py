@@ -16,9 +16,10 @@ from django.db import connection, transaction
 
 from jobqueue.exceptions import LeaseLost
 from jobqueue.ids import new_identity, new_job_id
+from jobqueue.models import Job
 from jobqueue.storage import Storage
 from jobqueue.storage.postgres import PostgresStorage
-from jobqueue.storage.records import Claim, Success
+from jobqueue.storage.records import Claim, NewLine, NewProgress, Success
 from jobqueue.storage.rollups import Span
 from jobqueue.storage.rows import LOWEST_RANK
 from jobqueue.storage.sqlite import SQLiteStorage
@@ -78,6 +79,8 @@ def calls() -> Calls:
     some = [new_job_id() for _ in range(200)]
     held = claim_of(worker)
     successes = [Success(each, 1, "null", 1.0, 0.0) for each in some]
+    amounts = [NewProgress(each, 1, 1.0, None, "", 0.0) for each in some]
+    lines = [NewLine(each, 1, n, 20, "shop", "", 0.0) for each in some for n in range(5)]
     primary, history = "jobqueue_job_pkey", "jobqueue_attempt_pkey"
     # SQLite has no gaps, and does not say how it finds the greatest id.
     history_on_postgres = history if connection.vendor == "postgresql" else None
@@ -129,6 +132,8 @@ def calls() -> Calls:
         "tally by worker": (history, lambda s: s.tally_attempts(spans, "worker")),
         "tally errors": (history, lambda s: s.tally_errors(spans, 100)),
         "find gaps": (history_on_postgres, lambda s: s.find_gaps(spans)),
+        "progress": (None, lambda s: s.write_progress(amounts)),
+        "log lines": (None, lambda s: s.write_lines(lines, 200)),
         "discard": (None, lambda s: s.discard_dead(some, "")),
         "force cancel": (primary, lambda s: s.force_cancel(job_id, 1, "")),
     }
@@ -206,6 +211,11 @@ def test_a_claim_reads_its_queues_in_order_and_sorts_only_what_it_found() -> Non
     assert {node["Node Type"] for node in scans} <= {"Index Scan", "Index Only Scan"}
     windows = [node for node in plan if node["Node Type"] == "Limit" and node["Plans"][0] in scans]
     assert len(windows) == 1
+
+
+def test_jobs_of_a_tag_are_found_by_its_index() -> None:
+    found = Job.objects.tagged("order:42").explain()
+    assert "jobqueue_tag_by_tag" in found
 
 
 # --- SQLite ---------------------------------------------------------------------------------------

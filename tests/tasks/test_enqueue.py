@@ -320,6 +320,17 @@ def test_tags_are_written_with_the_jobs():
         assert set(tags) == {"order:1", "vip"}
 
 
+@pytest.mark.django_db
+def test_jobs_are_found_by_their_tag():
+    first = report.using(tags=["order:1", "vip"]).enqueue()
+    second = report.using(tags=["order:2", "vip"]).enqueue()
+    report.using(tags=["order:11"]).enqueue()
+    assert [str(job.pk) for job in Job.objects.tagged("order:1")] == [first.id]
+    assert {str(job.pk) for job in Job.objects.tagged("vip")} == {first.id, second.id}
+    assert not Job.objects.tagged("order:1").filter(state="dead").exists()
+    assert not Job.objects.tagged("%").exists()
+
+
 # --- databases and aliases -----------------------------------------------------------------------
 
 

@@ -237,6 +237,13 @@ class Options:
     max_traceback_bytes: int = _option(
         32 * 1024, _whole(256, 1024 * 1024), "Bytes of a stored traceback: its head and its tail."
     )
+    email_backend: str = _option(
+        "django.core.mail.backends.smtp.EmailBackend",
+        _text,
+        "What sends the messages that `jobqueue.email.EmailBackend` makes jobs of: the path of an "
+        "email backend; where there are MAILERS, one of their aliases.",
+    )
+    email_queue: str = _option("default", _text, "The queue of those jobs; one of QUEUES.")
     log_lines: int = _option(
         200,
         _whole(0, 1_000),

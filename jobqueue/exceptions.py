@@ -14,6 +14,7 @@
     ├── TransactionLeftOpen                    a job left a transaction by hand
     ├── ResultNotSerializable                  what a job returned
     ├── StepError                              a step used where it cannot work
+    ├── MailNotSent                            what a job with a message met
     ├── JobNotFound / WrongState / RowLocked   operators
     ├── BulkOperationNotFound
     ├── WorkerLost, WorkerStopped              recorded for an attempt, never raised at one
@@ -131,6 +132,12 @@ class StepError(JobQueueError):
     """A step was used where it cannot keep its promise."""
 
     code = "step-error"
+
+
+class MailNotSent(JobQueueError):
+    """The backend that sends mail has sent nothing."""
+
+    code = "mail-not-sent"
 
 
 class JobNotFound(JobQueueError, LookupError):

@@ -15,6 +15,7 @@ from django.core.checks import CheckMessage, Error, Warning
 from django.db import connections
 from django.utils.module_loading import import_string
 
+from jobqueue.checks.mail import check_mail
 from jobqueue.conf import MAX_QUEUE_NAME_LENGTH, OptionProblem, Options, parse
 from jobqueue.storage import Storage
 
@@ -38,6 +39,7 @@ def check_backend(backend: Any) -> list[CheckMessage]:
         *_database(alias, options),
         *_hints(alias, options),
         *_switches(alias, options),
+        *check_mail(alias, backend, options),
     ]
 
 

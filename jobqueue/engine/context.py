@@ -58,6 +58,11 @@ class JobContext(TaskContext):  # type: ignore[type-arg] # generic for type chec
         return self._run.claim.id
 
     @property
+    def backend(self) -> str:
+        """The TASKS alias that the job was enqueued through."""
+        return self._run.claim.backend
+
+    @property
     def fence(self) -> int:
         """The fencing token of this run; a later run of the same job has a greater one."""
         return self._run.claim.fence

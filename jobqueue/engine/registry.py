@@ -17,6 +17,7 @@ from django.utils.module_loading import autodiscover_modules
 
 from jobqueue.compat import Task
 from jobqueue.conf import Options, jobqueue_aliases, options_for
+from jobqueue.engine.mail_settings import MAIL, mail_aliases
 from jobqueue.exceptions import TaskNotRegistered
 
 if TYPE_CHECKING:
@@ -131,7 +132,8 @@ def as_job_task(task: Task[..., Any]) -> JobTask[..., Any]:
 
 
 def autodiscover(options: Options) -> None:
-    """Import the `tasks` module of every installed app, and the modules of IMPORTS.
+    """Import the `tasks` module of every installed app, and the modules of IMPORTS; where mail is
+    sent by jobs, also that of the mail.
 
     A module that fails to import raises its own error: a worker that ran without its tasks would
     leave their jobs waiting without a word.
@@ -139,3 +141,5 @@ def autodiscover(options: Options) -> None:
     autodiscover_modules("tasks")
     for module_name in options.imports:
         importlib.import_module(module_name)
+    if mail_aliases():
+        importlib.import_module(f"{MAIL}.tasks")

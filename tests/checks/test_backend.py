@@ -63,6 +63,8 @@ WRONG = {
     "MAX_ARGUMENTS_BYTES": None,
     "MAX_RESULT_BYTES": -1,
     "MAX_TRACEBACK_BYTES": 10,
+    "EMAIL_BACKEND": None,
+    "EMAIL_QUEUE": "",
     "LOG_LINES": 1.5,
     "RETENTION": {"running": 1},
     "IDEMPOTENCY_HOURS": 0,

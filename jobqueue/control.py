@@ -15,9 +15,9 @@ and a running one is only ever cancelled.
 What a filter matches is changed by a bulk operation (`bulk_start`), which goes on in the
 background, may be stopped and resumed, and obeys the same rules job by job.
 
-What it does not promise: that a running job's code stops at a forced cancel. Its worker is
-refused from then on, so an atomic job's writes roll back; effects outside the database may go on
-until it notices.
+What it does not promise: that a running job's code stops at once. A request is only a request;
+after a forced cancel its worker is refused, so an atomic job's writes roll back, but effects
+outside the database may go on until it notices.
 """
 
 from __future__ import annotations
@@ -90,10 +90,15 @@ def cancel(
     reason: str = "",
     backend: str = DEFAULT_TASK_BACKEND_ALIAS,
 ) -> Outcome:
-    """End waiting jobs as cancelled; with `force` also running ones.
+    """End waiting jobs as cancelled; running ones are "asked" to stop, or ended with `force`.
 
-    A forced cancel ends the run and raises the fence, so that its worker is refused. A running
-    job whose row is locked (it is about to finish, or writes in a guarded block) is "locked".
+    The worker of a job that was asked sees it within one heartbeat: ``context.is_cancelled`` turns
+    true, a coroutine is cancelled. Whatever its attempt comes to, the job does not run again; if
+    it succeeds, it has succeeded.
+
+    A forced cancel ends the run and raises the fence, so that its worker is refused and stops the
+    code as for a time-out. A running job whose row is locked (it is about to finish, or writes in
+    a guarded block) is "locked".
     """
     desk = Desk(actor, backend)
     return change_jobs(desk, verbs.cancel(desk, reason, force), ids)
@@ -173,8 +178,6 @@ def require_change(outcome: Outcome) -> Outcome:
 def _way_out(state: State, done: str) -> str:
     if state == State.SUCCEEDED:
         return "A job that succeeded is never run again; run again makes a new job."
-    if state == State.RUNNING and done == "cancelled":
-        return "Force the cancel to end its run."
     if state == State.DEAD and done == "cancelled":
         return "Discard it instead."
     return "Nothing was changed."

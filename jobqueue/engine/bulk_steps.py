@@ -27,7 +27,7 @@ from jobqueue.conf import jobqueue_aliases, options_for
 from jobqueue.engine.bulk_plan import Dues, change_of
 from jobqueue.engine.bulk_walk import choice_of, next_ids
 from jobqueue.engine.changes import LOCKED, Change, attempt, passed_over, tell
-from jobqueue.engine.operations import MAX_ROWS, Actor, Desk
+from jobqueue.engine.operations import ASKED, MAX_ROWS, Actor, Desk
 from jobqueue.events import emit
 from jobqueue.exceptions import InvalidOptions, RowLocked
 from jobqueue.models import Action, BulkOperation, BulkState
@@ -192,9 +192,9 @@ class _Step:
         else:
             results, locked = attempt(self._storage, self._desk, change, ids)
         self._count(Counter(results.values()))
-        changed = [job_id for job_id, what in results.items() if what == change.done]
+        changed = [job_id for job_id, what in results.items() if change.has_changed(what)]
         if changed:
-            self._follow(change, changed)
+            self._follow(change, changed, asked=list(results.values()).count(ASKED))
         return locked
 
     def _attempt_matching(
@@ -216,9 +216,9 @@ class _Step:
             results |= passed_over(self._desk, moved)
         return results, left
 
-    def _follow(self, change: Change, changed: Sequence[UUID]) -> None:
+    def _follow(self, change: Change, changed: Sequence[UUID], asked: int) -> None:
         self._changed += len(changed)
-        tell(self._desk, change, len(changed))
+        tell(self._desk, change, len(changed) - asked, asked)
         if change.follow is not None:
             change.follow(self._desk, changed)
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import batched
+from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -19,6 +20,7 @@ from django.db.models import QuerySet
 from jobqueue.compat import signal_is_heard, task_finished
 from jobqueue.engine.completion import announce_finished
 from jobqueue.engine.operations import (
+    ASKED,
     LOCK_PAUSE_SECONDS,
     LOCK_TRIES,
     MAX_ROWS,
@@ -28,7 +30,7 @@ from jobqueue.engine.operations import (
 )
 from jobqueue.events import emit
 from jobqueue.models import Job
-from jobqueue.states import State
+from jobqueue.states import FINISHED, State
 from jobqueue.storage import Storage
 
 Ids = Iterable[UUID | str]
@@ -43,7 +45,7 @@ class Change:
 
     done: the word for a job that was changed, such as "requeued". sources: the states it leaves;
     a row still in one of them after a try was locked. apply: changes those of the given ids that
-    it can, and returns them with what happened, usually `done`. follow: called with the changed
+    it can, and returns them with what happened, `done` or "asked". follow: called with the changed
     ids in the transaction. detail: what the Action row says beside counts and reason.
     """
 
@@ -54,6 +56,10 @@ class Change:
     follow: Callable[[Desk, Sequence[UUID]], None] | None = None
     reason: str = ""
     detail: Mapping[str, object] = field(default_factory=dict)
+
+    def has_changed(self, what: str) -> bool:
+        """Return whether `what` happened to a job is a change by an operator."""
+        return what in (self.done, ASKED)
 
     @property
     def event(self) -> str:
@@ -68,7 +74,7 @@ def change_jobs(desk: Desk, change: Change, ids: Ids) -> Outcome:
 
     def run(storage: Storage, chosen: Sequence[UUID]) -> Outcome:
         outcome = Outcome(change.done, _persist(storage, desk, change, chosen))
-        changed = [job_id for job_id, what in outcome.results.items() if what == change.done]
+        changed = [job_id for job_id, what in outcome.results.items() if change.has_changed(what)]
         if changed:
             record(desk, change, outcome, changed, single=len(wanted) == 1)
             if change.follow is not None:
@@ -144,15 +150,16 @@ def record(
         job_id=changed[0] if single else None,
         detail=detail,
     )
-    tell(desk, change, len(changed))
+    tell(desk, change, outcome.counts.get(change.done, 0), outcome.counts.get(ASKED, 0))
 
 
-def tell(desk: Desk, change: Change, count: int) -> None:
-    """Emit the event of a change after the commit."""
-    actor = desk.actor
-    desk.after_commit(
-        lambda: emit(change.event, count=count, actor=actor.name, surface=actor.surface)
-    )
+def tell(desk: Desk, change: Change, count: int, asked: int = 0) -> None:
+    """Emit the event of a change after the commit; of running jobs that were asked, another."""
+    facts: dict[str, Any] = {"actor": desk.actor.name, "surface": desk.actor.surface}
+    if count:
+        desk.after_commit(lambda: emit(change.event, count=count, **facts))
+    if asked:
+        desk.after_commit(lambda: emit("jobs.asked", count=asked, verb=change.verb, **facts))
 
 
 # --- what may follow, in the transaction ----------------------------------------------------------
@@ -166,7 +173,8 @@ def send_hints(desk: Desk, changed: Sequence[UUID]) -> None:
 
 def announce_ends(desk: Desk, changed: Sequence[UUID]) -> None:
     """Send task_finished for jobs that have now ended, if anybody listens."""
-    ended = list(jobs(desk, changed).values_list("backend", "id"))
+    rows = jobs(desk, changed).filter(state__in=FINISHED)  # not those that were only asked
+    ended = list(rows.values_list("backend", "id"))
 
     def send() -> None:
         if signal_is_heard(task_finished):

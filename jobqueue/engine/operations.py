@@ -37,6 +37,8 @@ LOCK_TRIES = 4
 LOCK_PAUSE_SECONDS = 0.05
 """A worker's own transaction about a job ends within some milliseconds, or holds it for long:
 trying a few times meets the first kind and does not wait for the second."""
+ASKED = "asked"
+"""What happened to a running job that only its worker can change: a request was left for it."""
 LOCK_WAIT_SECONDS = 2.0
 """No statement of an operation waits longer for a lock (two operators who touch one queue)."""
 
@@ -61,8 +63,9 @@ class Actor:
 class Outcome:
     """What an operation did: `counts` by what happened, and what happened to each id.
 
-    done: the word for a change that was made, such as "requeued". The others are "locked",
-    "not found" and "skipped: STATE". `results` is empty where nobody gave ids (prune).
+    done: the word for a change that was made, such as "requeued". The others are "asked" (a
+    running job, to be cancelled), "locked", "not found" and "skipped: STATE". `results` is empty
+    where nobody gave ids (prune).
     """
 
     done: str
@@ -77,8 +80,8 @@ class Outcome:
 
     @property
     def changed(self) -> int:
-        """How many rows were changed."""
-        return self.counts.get(self.done, 0)
+        """How many rows were changed, or asked to change."""
+        return self.counts.get(self.done, 0) + self.counts.get(ASKED, 0)
 
     def __str__(self) -> str:
         """Return for example "12 requeued, 3 skipped: running"."""

@@ -17,7 +17,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from jobqueue.conf import Options, job_options
@@ -28,7 +28,7 @@ from jobqueue.exceptions import TaskNotRegistered, TimeLimitExceeded, WorkerLost
 from jobqueue.exceptions import WorkerStopped as Stopped
 from jobqueue.payload import ErrorText, describe_exception
 from jobqueue.retry import RetryPolicy, delay_seconds
-from jobqueue.states import Blame, Outcome, State
+from jobqueue.states import FINISHED, Blame, Outcome, State
 from jobqueue.storage import Storage
 from jobqueue.storage.records import Ending, Held, Orphan
 
@@ -126,7 +126,7 @@ def release(storage: Storage, held: Sequence[Held], death: Death, options: Optio
     for job, ending in zip(held, endings, strict=True):
         if (job.id, job.fence) in unmatched:
             continue
-        if ending.outcome is None:
+        if ending.state == State.READY and ending.outcome is None:
             released += 1
             continue
         counts[ending.state] += 1
@@ -137,7 +137,11 @@ def release(storage: Storage, held: Sequence[Held], death: Death, options: Optio
 def release_uncharged(storage: Storage, held: Sequence[Held]) -> int:
     """Give back jobs whose code never started, from a worker that is alive; return how many."""
     endings = [_unharmed(job) for job in held]
-    return len(endings) - len(storage.end_many(endings))
+    unmatched = set(storage.end_many(endings))
+    for job, ending in zip(held, endings, strict=True):
+        if ending.state == State.CANCELLED and (job.id, job.fence) not in unmatched:
+            _announce(job, ending)
+    return len(endings) - len(unmatched)
 
 
 def reap_overdue(storage: Storage, held: Sequence[Held], options: Options) -> Recovered:
@@ -199,7 +203,15 @@ _UNWRITTEN = (
 
 def _unharmed(job: Held) -> Ending:
     """Back to ready: rank, budget and suspicions stay, no attempt is on the books."""
-    return Ending(id=job.id, fence=job.fence, worker=job.worker, state=State.READY, alone=job.alone)
+    back = Ending(id=job.id, fence=job.fence, worker=job.worker, state=State.READY, alone=job.alone)
+    return _obeying(job, back)
+
+
+def _obeying(job: Held, ending: Ending) -> Ending:
+    """Return how a job ends that somebody asked to cancel: it does not run again."""
+    if job.cancel_reason is None or ending.state in FINISHED:
+        return ending
+    return replace(ending, state=State.CANCELLED, delay=None, reason=job.cancel_reason)
 
 
 def _lost(
@@ -213,7 +225,7 @@ def _lost(
     delay: float | None = None,
     alone: bool | None = None,
 ) -> Ending:
-    return Ending(
+    ending = Ending(
         id=job.id,
         fence=job.fence,
         worker=job.worker,
@@ -226,6 +238,7 @@ def _lost(
         alone=job.alone if alone is None else alone,
         aging_seconds=options.aging_seconds,
     )
+    return _obeying(job, ending)
 
 
 def _timed_out(job: Held, options: Options) -> Ending:
@@ -234,7 +247,7 @@ def _timed_out(job: Held, options: Options) -> Ending:
     policy = _policy(job.task) or alias_options.retry
     delay = next_try(job.failures, job.max_attempts, policy, error)
     out = delay is None
-    return Ending(
+    ending = Ending(
         id=job.id,
         fence=job.fence,
         worker=job.worker,
@@ -247,6 +260,7 @@ def _timed_out(job: Held, options: Options) -> Ending:
         alone=job.alone,
         aging_seconds=alias_options.aging_seconds,
     )
+    return _obeying(job, ending)
 
 
 def _policy(task_name: str) -> RetryPolicy | None:
@@ -275,6 +289,7 @@ def _announce(job: Held, ending: Ending) -> None:
     )
     if ending.state == State.DEAD:
         announce_death(job.id, job.task, ending.reason)
+    if ending.state in FINISHED:
         announce_finished(job.backend, job.id)
 
 

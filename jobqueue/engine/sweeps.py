@@ -43,6 +43,24 @@ def expire_due(storage: Storage) -> int:
             return count
 
 
+def obey_requests(storage: Storage) -> int:
+    """Cancel jobs that wait again although somebody asked, while they ran, to cancel them.
+
+    A worker, supervisor or reaper that knew of the request has cancelled the job itself; these came
+    back in the moment before. Return how many.
+    """
+    asked = storage.asked(SWEEP_LIMIT)
+    ended: list[EndedJob] = []
+    for reason in dict.fromkeys(reason for _, reason in asked):
+        ids = [job.id for job, why in asked if why == reason]
+        done = set(storage.cancel_waiting(ids, reason))
+        ended += [job for job, _ in asked if job.id in done]
+    if ended:
+        emit("jobs.obeyed", count=len(ended))
+        _announce_finished(ended)
+    return len(ended)
+
+
 def _announce_finished(ended: Sequence[EndedJob]) -> None:
     if signal_is_heard(task_finished, logging.ERROR):
         for job in ended:
@@ -67,4 +85,4 @@ def sweep_unknown(storage: Storage) -> set[str]:
     return set(admitted)
 
 
-__all__ = ["expire_due", "promote_due", "sweep_unknown"]
+__all__ = ["expire_due", "obey_requests", "promote_due", "sweep_unknown"]

@@ -16,7 +16,7 @@ from django.db import transaction
 from jobqueue.compat import DEFAULT_TASK_QUEUE_NAME, TASK_MAX_PRIORITY, TASK_MIN_PRIORITY
 from jobqueue.engine.changes import Change, announce_ends, jobs, send_hints
 from jobqueue.engine.definitions import as_moment, check_run_after
-from jobqueue.engine.operations import Desk
+from jobqueue.engine.operations import ASKED, Desk
 from jobqueue.engine.queues import check_name
 from jobqueue.exceptions import InvalidArgument, RowLocked
 from jobqueue.states import FINISHED, WAITING, State
@@ -36,7 +36,7 @@ ACTIONS: Mapping[str, frozenset[State]] = {
 }
 """What may be done to a job, by the names of `jobqueue.control`, and in which states.
 
-A running job is only ever cancelled, and that by force.
+A running job is only ever cancelled: it is asked to stop, or its run is ended by force.
 """
 
 
@@ -54,6 +54,8 @@ def requeue(desk: Desk, dues: Dues | None = None) -> Change:
     def apply(storage: Storage, ids: Sequence[UUID]) -> dict[UUID, str]:
         times = None if dues is None else [dues[job_id] for job_id in ids]
         done = storage.requeue_many(ids, desk.options.aging_seconds, times)
+        if done:
+            storage.withdraw_requests(done)  # of the life that had ended
         return dict.fromkeys(done, "requeued")
 
     return Change(
@@ -81,19 +83,20 @@ def discard(desk: Desk, reason: str = "") -> Change:
 
 
 def cancel(desk: Desk, reason: str = "", force: bool = False) -> Change:
-    """Cancel waiting jobs; with `force` also running ones, whose workers are refused then."""
+    """Cancel waiting jobs, and ask running ones to stop; with `force` end their runs instead."""
     reason = reason or f"cancelled by {desk.actor.name}"
 
     def apply(storage: Storage, ids: Sequence[UUID]) -> dict[UUID, str]:
-        done = set(storage.cancel_waiting(ids, reason))
+        done = dict.fromkeys(storage.cancel_waiting(ids, reason), "cancelled")
+        rest = [job_id for job_id in ids if job_id not in done]
         if force:
-            done |= _force(desk, storage, [i for i in ids if i not in done], reason)
-        return dict.fromkeys(done, "cancelled")
+            return done | dict.fromkeys(_force(desk, storage, rest, reason), "cancelled")
+        return done | dict.fromkeys(storage.ask_to_cancel(rest, reason) if rest else (), ASKED)
 
     return Change(
         verb="cancel",
         done="cancelled",
-        sources=ACTIONS["cancel"] if force else WAITING,
+        sources=ACTIONS["cancel"],
         apply=apply,
         follow=announce_ends,
         reason=reason,

@@ -7,6 +7,7 @@ job's row for every attempt written.
 from jobqueue.models.action import Action
 from jobqueue.models.attempt import Attempt
 from jobqueue.models.bulk_operation import BulkOperation, BulkState
+from jobqueue.models.cancel_request import CancelRequest
 from jobqueue.models.error_group import ErrorGroup
 from jobqueue.models.job import Job
 from jobqueue.models.log_line import LogLine
@@ -22,6 +23,7 @@ __all__ = [
     "Attempt",
     "BulkOperation",
     "BulkState",
+    "CancelRequest",
     "ErrorGroup",
     "Job",
     "JobTag",

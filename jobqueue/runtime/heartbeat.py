@@ -47,6 +47,9 @@ class Holder(Protocol):
     def abandon(self, fenced: Fenced) -> None:
         """Tell the run of a job that its row is no longer ours."""
 
+    def ask_to_stop(self, fenced: Fenced, reason: str) -> None:
+        """Tell the run of a job that somebody asked for it to be cancelled."""
+
     def drain(self) -> None:
         """Claim nothing more, end the jobs in hand and exit."""
 
@@ -170,6 +173,9 @@ class Heartbeat:
         for fenced in strangers & self._strangers & self._holder.held():
             self._holder.abandon(fenced)
         self._strangers = strangers
+        for row in rows:
+            if row.cancel_reason is not None:
+                self._holder.ask_to_stop((row.id, row.fence), row.cancel_reason)
 
     # --- the beat's session ----------------------------------------
 

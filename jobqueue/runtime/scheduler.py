@@ -13,7 +13,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from jobqueue import hints
 from jobqueue.conf import Options
 from jobqueue.engine.retention import prune
-from jobqueue.engine.sweeps import expire_due, promote_due, sweep_unknown
+from jobqueue.engine.sweeps import expire_due, obey_requests, promote_due, sweep_unknown
 from jobqueue.runtime.bulk_runner import BulkRunner
 from jobqueue.runtime.rollups import RollupDuty
 from jobqueue.storage import storage_for
@@ -21,6 +21,8 @@ from jobqueue.storage.connections import discard, open_connection
 
 SWEEP_SECONDS = 5.0
 """Pause between two sweeps for unknown tasks."""
+FORGET_SECONDS = 60.0
+"""Age at which a request to cancel goes whose job has ended: nobody needs it by then."""
 PRUNE_SECONDS = 300.0
 """Pause between two prunings, jittered: many processes prune in turn, not together."""
 
@@ -58,11 +60,13 @@ class Scheduler:
         """
         storage = storage_for(self._connection, self._options)
         expire_due(storage)
+        obey_requests(storage)
         queues = promote_due(storage)
         now = time.monotonic()
         if not self._only_promote and now >= self._sweep_at:
             self._sweep_at = now + SWEEP_SECONDS
             queues |= sweep_unknown(storage)
+            storage.forget_requests(FORGET_SECONDS)
         if queues:
             self.empty_rounds = 0
             hints.send(self._alias, queues, self._connection)

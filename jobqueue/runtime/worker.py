@@ -21,7 +21,7 @@ from django.db import Error
 from jobqueue import __version__, hints, signals
 from jobqueue.conf import ASYNC_SLOTS, RELEASE_UNSTARTED_SECONDS, options_for
 from jobqueue.engine import delivery, log_capture
-from jobqueue.engine.completion import Fenced, flush
+from jobqueue.engine.completion import flush
 from jobqueue.engine.environment import Environment
 from jobqueue.engine.execution import Run, prepare
 from jobqueue.engine.middleware import Middleware
@@ -33,6 +33,7 @@ from jobqueue.runtime.code_files import CodeFiles
 from jobqueue.runtime.discovery import Discovery
 from jobqueue.runtime.exit_codes import CLEAN, LEASE_LOST, RECYCLED
 from jobqueue.runtime.heartbeat import Heartbeat
+from jobqueue.runtime.holdings import Holdings
 from jobqueue.runtime.ledger import ENOUGH_EMPTY_LOOKS, Counters, Ledger
 from jobqueue.runtime.logs import configure
 from jobqueue.runtime.lookout import Lookout
@@ -89,11 +90,11 @@ class Worker:
             1 if spec.alone else ASYNC_SLOTS, self._ledger, self._outbox, self._make
         )
         self._appetite = Appetite(spec.threads, self.options.batch)
-        self._held: dict[UUID, tuple[int, Run | None]] = {}
+        self._held = Holdings(self.drain)
         self._connection = self.environment.open_connection()
-        self._heartbeat = Heartbeat(self.environment, self, self._on_lease_lost)
+        self._heartbeat = Heartbeat(self.environment, self._held, self._on_lease_lost)
         self._reporter = Reporter(self.environment)
-        self._watchdog = Watchdog(self._runs, self._ledger, self._heartbeat.has_lease)
+        self._watchdog = Watchdog(self._held.runs, self._ledger, self._heartbeat.has_lease)
         self._delivery = delivery.begin()
         self._is_hinted = False
         self._heard_of: set[str] = set()
@@ -364,26 +365,6 @@ class Worker:
                 for c in claims
             ]
         )
-
-    # --- what the beat asks ----------------------------------------
-
-    def held(self) -> set[Fenced]:
-        """Return the jobs (id, fence) that this process holds."""
-        held = self._held.copy()  # in one step: other threads write
-        return {(job_id, fence) for job_id, (fence, _) in held.items()}
-
-    def abandon(self, fenced: Fenced) -> None:
-        """Tell the run of a job that its row is no longer ours; the watchdog stops it."""
-        fence, run = self._held.get(fenced[0], (0, None))
-        if run is not None and fence == fenced[1]:
-            if run.state.committed:
-                return  # the job has succeeded, by its own commit, and goes on a while
-            run.state.abandoned = True
-        emit("job.abandoned", level=logging.WARNING, job=fenced[0], fence=fenced[1])
-
-    def _runs(self) -> list[Run]:
-        """Return the runs that the watchdog looks after."""
-        return [run for _, run in self._held.copy().values() if run is not None]
 
     def _on_lease_lost(self, why: str) -> None:
         if self.options.self_exit:

@@ -28,6 +28,7 @@ from jobqueue.storage.connections import transaction_on
 from jobqueue.storage.errors import LOCK_NOT_AVAILABLE, sqlstate
 from jobqueue.storage.postgres_commit import finish_and_commit, may_go_together
 from jobqueue.storage.postgres_reports import PostgresReports
+from jobqueue.storage.postgres_requests import PostgresRequests
 from jobqueue.storage.postgres_rollups import PostgresRollups
 from jobqueue.storage.postgres_unique import PostgresUnique
 from jobqueue.storage.postgres_waiting import PostgresWaiting
@@ -61,6 +62,7 @@ from jobqueue.storage.statements import statement
 
 class PostgresStorage(
     PostgresReports,
+    PostgresRequests,
     PostgresUnique,
     PostgresRollups,
     PostgresWaiting,

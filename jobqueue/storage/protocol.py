@@ -39,6 +39,7 @@ from jobqueue.storage.records import (
     WorkerRow,
 )
 from jobqueue.storage.reports import ReportStorage
+from jobqueue.storage.requests import RequestStorage
 from jobqueue.storage.rollups import RollupsProtocol
 from jobqueue.storage.unique import UniqueJobs
 from jobqueue.storage.waiting import WaitingProtocol
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 
 class Storage(
     ReportStorage,
+    RequestStorage,
     UniqueJobs,
     RollupsProtocol,
     WaitingProtocol,

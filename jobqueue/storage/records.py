@@ -143,7 +143,10 @@ class EndedJob(NamedTuple):
 
 
 class Held(NamedTuple):
-    """A running job as its row says, for reconciling and recovery."""
+    """A running job as its row says, for reconciling and recovery.
+
+    cancel_reason: somebody asked for it to be cancelled, for this reason.
+    """
 
     id: UUID
     fence: int
@@ -157,6 +160,7 @@ class Held(NamedTuple):
     suspicions: int
     on_crash: str
     alone: bool
+    cancel_reason: str | None = None
 
 
 class NewProgress(NamedTuple):

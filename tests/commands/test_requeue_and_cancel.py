@@ -122,12 +122,12 @@ def test_waiting_jobs_are_cancelled(storage, jobs):
     assert row(waiting[0]).reason == "typo"
 
 
-def test_running_job_needs_force(storage, jobs):
+def test_running_job_is_asked_to_stop_or_ended_by_force(storage, jobs):
     held = claimed(storage)
 
-    refused = jobs("cancel", held.id)
-    assert refused.code == 1
-    assert "skipped: running" in str(refused.error)
+    assert jobs("cancel", held.id).out.strip() == "1 asked"
+    assert row(held.id).state == "running"
+    assert "to stop: cancelled by" in jobs("show", held.id).out
 
     assert jobs("cancel", held.id, "--force").out.strip() == "1 cancelled"
     assert row(held.id).fence == held.fence + 1

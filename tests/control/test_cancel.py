@@ -6,10 +6,10 @@ from django.db import transaction
 from jobqueue import control, events
 from jobqueue.compat import task_finished
 from jobqueue.exceptions import LeaseLost, WrongState
-from jobqueue.models import Action
+from jobqueue.models import Action, CancelRequest
 from jobqueue.storage.connections import transaction_on
 from jobqueue.storage.records import Success
-from tests.storage.making import attempts, buried, claimed, insert, row, states
+from tests.storage.making import attempts, buried, claimed, ending, insert, row, states
 
 
 @pytest.fixture
@@ -36,15 +36,47 @@ def test_waiting_job_is_cancelled_at_once(storage, actor, heard):
     assert Action.objects.get().detail["reason"] == "typo"
 
 
-def test_running_job_is_left_alone_without_force(storage, actor):
+def test_running_job_is_asked_and_its_row_left_alone(storage, actor, heard):
     held = claimed(storage)
+    before = row(held.id).version
 
-    outcome = control.cancel([held.id], actor)
+    outcome = control.cancel([held.id], actor, reason="typo")
 
-    assert outcome.results == {held.id: "skipped: running"}
-    assert row(held.id).state == "running"
-    with pytest.raises(WrongState, match="Force"):
-        control.require_change(outcome)
+    assert outcome.results == {held.id: "asked"}
+    assert control.require_change(outcome).changed == 1
+    assert (row(held.id).state, row(held.id).version) == ("running", before)
+    assert CancelRequest.objects.get().reason == "typo"
+    action = Action.objects.get()
+    assert (action.verb, action.count, action.detail["counts"]) == ("cancel", 1, {"asked": 1})
+    assert heard == []
+
+
+def test_one_operation_cancels_what_waits_and_asks_what_runs(storage, actor, heard):
+    held = claimed(storage)
+    (waiting,) = insert(storage)
+    told = []
+    stop = events.subscribe(told.append)
+
+    outcome = control.cancel([held.id, waiting], actor)
+
+    stop()
+    assert str(outcome) == "1 cancelled, 1 asked"
+    assert Action.objects.get().count == 2
+    counts = {event.name: event.facts["count"] for event in told}
+    assert counts == {"jobs.cancelled": 1, "jobs.asked": 1}
+    assert heard == [str(waiting)]
+
+
+def test_requeueing_withdraws_the_request_of_the_life_that_ended(storage, actor):
+    """Otherwise the sweep would cancel what somebody has just made ready."""
+    held = claimed(storage)
+    other = claimed(storage)
+    control.cancel([held.id, other.id], actor)
+    storage.end_many([ending(held, "dead", outcome="failed", charged=True)])
+
+    assert str(control.requeue([held.id, other.id], actor)) == "1 requeued, 1 skipped: running"
+
+    assert [request.job_id for request in CancelRequest.objects.all()] == [other.id]
 
 
 def test_forced_cancel_ends_the_run_and_refuses_its_worker(storage, actor, heard):

@@ -25,6 +25,7 @@ class Hands:
     def __init__(self) -> None:
         self.holding: set = set()
         self.abandoned: list = []
+        self.asked: list = []
         self.drained = 0
 
     def held(self) -> set:
@@ -32,6 +33,9 @@ class Hands:
 
     def abandon(self, fenced) -> None:
         self.abandoned.append(fenced)
+
+    def ask_to_stop(self, fenced, reason) -> None:
+        self.asked.append((fenced, reason))
 
     def drain(self) -> None:
         self.drained += 1
@@ -123,6 +127,15 @@ def test_a_row_that_nobody_holds_is_given_back_at_the_second_look(
     ran = Ran(claim.id)
     assert (ran.state, ran.job.attempts, ran.job.suspicions) == ("ready", 0, 0)
     assert events == ["claims.released"]
+
+
+def test_a_request_to_cancel_is_seen_by_the_next_beat(bench: Bench, beat: Heartbeat, hands: Hands):
+    claim, fenced = running(bench)
+    hands.holding.add(fenced)
+    beat._beat()
+    bench.storage.ask_to_cancel([claim.id], "typo")
+    beat._beat()
+    assert hands.asked == [(fenced, "typo")]
 
 
 def test_a_row_that_is_held_by_the_second_look_stays(bench: Bench, beat: Heartbeat, hands: Hands):

@@ -16,13 +16,14 @@ class Cancel(Subcommand):
     name = "cancel"
     changes = True
     help = (
-        "Cancel jobs that wait. With --force also running ones: their worker is refused from then "
-        "on, so what an atomic job wrote rolls back, but its code is not stopped."
+        "Cancel jobs: those that wait at once; running ones are asked to stop, and do not run "
+        "again. With --force their runs are ended: the worker is refused from then on, so what an "
+        "atomic job wrote rolls back, and stops the code as for a time-out."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("ids", nargs="+", metavar="ID", help="ids of jobs")
-        parser.add_argument("--force", action="store_true", help="also end running jobs")
+        parser.add_argument("--force", action="store_true", help="end the runs of running jobs")
         parser.add_argument("--reason", default="", help="why, for whoever looks at the job")
 
     def run(self, shell: Shell, options: Mapping[str, Any]) -> None:

@@ -15,7 +15,7 @@ from jobqueue.management.jobs_commands.formats import age, budget, clock_time
 from jobqueue.management.jobs_commands.list_jobs import last_error, state_color
 from jobqueue.management.jobs_commands.show_reports import LINES_SHOWN, log_section, progress_text
 from jobqueue.management.jobs_commands.table import printable, render
-from jobqueue.models import Action, Attempt, Job, JobTag, Step, Worker
+from jobqueue.models import Action, Attempt, CancelRequest, Job, JobTag, Step, Worker
 from jobqueue.redaction import redact, redact_text
 
 MAX_ATTEMPTS_SHOWN = 50
@@ -88,8 +88,15 @@ def _facts(shell: Shell, job: Job) -> Iterator[str]:
     }
     if job.worker is not None:
         facts["runs on"] = f"{_worker_name(shell, job)}, deadline {clock_time(job.deadline)}"
+        facts["asked"] = _request(shell, job)
     yield f"  {'state':<10}{color(job.state)}"
     yield from (f"  {name:<10}{printable(text)}" for name, text in facts.items() if text)
+
+
+def _request(shell: Shell, job: Job) -> str:
+    """Return what somebody asked a running job to do, if anybody did."""
+    request = CancelRequest.objects.using(shell.database).filter(job_id=job.id).first()
+    return f"to stop: {request.reason}, {clock_time(request.requested_at)}" if request else ""
 
 
 def _error(of: Job | Attempt) -> dict[str, str]:

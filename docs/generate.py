@@ -48,6 +48,8 @@ def default_text(option: Field) -> str:
     if option.name == "retention":
         return "succeeded 7 days, cancelled 30 days, dead kept"
     value: Any = option.default if option.default is not MISSING else option.default_factory()
+    if option.name == "schedules":
+        return "`{}`"
     if isinstance(value, tuple):
         return f"`{list(value)!r}`"
     if isinstance(value, bool) or not isinstance(value, int | float):

@@ -13,6 +13,7 @@ from jobqueue.retry import Backoff
 from jobqueue.unique import Unique
 
 if TYPE_CHECKING:
+    from jobqueue.engine.declared import schedule
     from jobqueue.results import JobResult
     from jobqueue.tasks import JobTask, task
 
@@ -29,12 +30,14 @@ __all__ = [
     "Snooze",
     "Unique",
     "__version__",
+    "schedule",
     "task",
 ]
 
 _LAZY = {
     "JobResult": "jobqueue.results",
     "JobTask": "jobqueue.tasks",
+    "schedule": "jobqueue.engine.declared",
     "task": "jobqueue.tasks",
 }
 

@@ -17,7 +17,8 @@ from django.conf import settings
 from django.core.signals import setting_changed
 from django.dispatch import receiver
 
-from jobqueue.exceptions import InvalidOptions
+from jobqueue.declarations import Declaration, parse_schedules
+from jobqueue.exceptions import InvalidOptions, InvalidSchedule
 from jobqueue.retry import Backoff, RetryPolicy
 
 BACKEND_PATH = "jobqueue.backend.JobQueueBackend"
@@ -282,6 +283,12 @@ class Options:
     middleware: tuple[str, ...] = _option(
         (), _paths, "Middleware around each job, outermost first, like Django's."
     )
+    schedules: tuple[Declaration, ...] = _option(
+        tuple,
+        parse_schedules,
+        "Schedules declared in code: a dict from name to keywords (see the how-to).",
+        factory=True,
+    )
     storage: str | None = _option(
         None, _optional_text, "Dotted path of the storage class; None picks by the database."
     )
@@ -316,6 +323,8 @@ def parse(raw: Mapping[str, Any]) -> tuple[Options, list[OptionProblem]]:
             continue
         try:
             values[known[key].name] = known[key].metadata["parse"](value)
+        except InvalidSchedule as error:  # says itself what it is about
+            problems.append(OptionProblem(key, f"cannot be used: {error}."))
         except (ValueError, TypeError) as error:
             problems.append(OptionProblem(key, f"{error}, not {value!r}."))
     options = Options(**values)

@@ -39,6 +39,17 @@ from jobqueue.engine.making import NOT_OFFERED, UNREADABLE, Copied, enqueue, run
 from jobqueue.engine.operations import Actor, Desk, Outcome
 from jobqueue.engine.pruning import prune
 from jobqueue.engine.queues import pause, resume
+from jobqueue.engine.schedule_rows import check_schedule
+from jobqueue.engine.schedule_status import schedules
+from jobqueue.engine.schedules import (
+    create_schedule,
+    delete_schedule,
+    disable_schedule,
+    enable_schedule,
+    preview_schedule,
+    run_schedule,
+    update_schedule,
+)
 from jobqueue.engine.status import Status, status
 from jobqueue.engine.verbs import ACTIONS, allowed_actions
 from jobqueue.exceptions import InvalidArgument, JobNotFound, RowLocked, TaskNotExposed, WrongState
@@ -59,11 +70,17 @@ __all__ = [
     "bulk_start",
     "bulk_stop",
     "cancel",
+    "check_schedule",
+    "create_schedule",
+    "delete_schedule",
+    "disable_schedule",
     "discard",
     "drain_worker",
+    "enable_schedule",
     "enqueue",
     "move",
     "pause",
+    "preview_schedule",
     "prune",
     "reprioritize",
     "requeue",
@@ -72,7 +89,10 @@ __all__ = [
     "resume",
     "run_again",
     "run_now",
+    "run_schedule",
+    "schedules",
     "status",
+    "update_schedule",
 ]
 
 

@@ -7,7 +7,8 @@
     │   ├── InvalidFilter                      which jobs are meant
     │   ├── InvalidRunAfter
     │   ├── InvalidExpires
-    │   └── InvalidUniqueKey
+    │   ├── InvalidUniqueKey
+    │   └── InvalidSchedule                    with a reason for each field
     ├── UnsupportedType(TypeError)             an argument or result JSON cannot hold
     ├── KeyBusy                                somebody else is enqueueing this unique key
     ├── LeaseLost                              the guard did not match
@@ -17,6 +18,8 @@
     ├── MailNotSent                            what a job with a message met
     ├── JobNotFound / WrongState / RowLocked   operators
     ├── BulkOperationNotFound
+    ├── ScheduleNotFound / ScheduleChanged     operators, about schedules
+    ├── DeclaredInCode                         … whose plan is not theirs to change
     ├── WorkerLost, WorkerStopped              recorded for an attempt, never raised at one
     ├── TaskNotRegistered
     └── TaskNotExposed                         enqueueing by hand
@@ -27,6 +30,7 @@ Each carries a ``code`` (kebab-case) that the HTTP API maps to a problem type.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, ClassVar
 
@@ -94,6 +98,16 @@ class PayloadTooLarge(InvalidArgument):
     code = "payload-too-large"
 
 
+class InvalidSchedule(InvalidArgument):
+    """A schedule cannot be used as it is given; `errors` says why, by the name of the field."""
+
+    code = "invalid-schedule"
+
+    def __init__(self, errors: Mapping[str, str]):
+        super().__init__("; ".join(f"{field}: {reason}" for field, reason in errors.items()))
+        self.errors = dict(errors)
+
+
 class UnsupportedType(JobQueueError, TypeError):
     """A value has a type that JSON cannot hold."""
 
@@ -150,6 +164,24 @@ class BulkOperationNotFound(JobQueueError, LookupError):
     """There is no bulk operation with this number."""
 
     code = "bulk-operation-not-found"
+
+
+class ScheduleNotFound(JobQueueError, LookupError):
+    """There is no schedule of this name."""
+
+    code = "schedule-not-found"
+
+
+class ScheduleChanged(JobQueueError):
+    """The schedule was changed by somebody else since it was read; read it again."""
+
+    code = "schedule-changed"
+
+
+class DeclaredInCode(JobQueueError):
+    """The schedule is declared in code, which is where to change it."""
+
+    code = "declared-in-code"
 
 
 class WrongState(JobQueueError):

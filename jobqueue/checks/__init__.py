@@ -23,6 +23,8 @@ importing this module (`jobqueue.apps`). A check never raises, and none but thos
 | jobqueue.E021 | PostgreSQL acknowledges commits that are not on disk |
 | jobqueue.E022 | SQLite does not use write-ahead logging |
 | jobqueue.E023 | SQLite acknowledges commits that are not on disk |
+| jobqueue.E030 | a schedule declared in code could make no job: its task, queue or arguments |
+| jobqueue.E031 | a schedule is declared twice |
 | jobqueue.W001 | SELF_EXIT is off |
 | jobqueue.W002 | END_SESSIONS is off |
 | jobqueue.W003 | there is a REDIS_URL, and the package redis is missing |
@@ -31,6 +33,7 @@ importing this module (`jobqueue.apps`). A check never raises, and none but thos
 | jobqueue.W021 | PostgreSQL ends sessions or statements before a job's own time-out |
 | jobqueue.W022 | behind a pooler, and server-side cursors are not switched off |
 | jobqueue.W023 | the database's settings could not be read |
+| jobqueue.W030 | a schedule declared in code has no tick left |
 
 No message where there is no fault: a lease may be shorter than a job's time-out (long jobs live
 by renewal, not by a long lease), and the project's isolation level is its own business (our own

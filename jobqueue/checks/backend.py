@@ -16,6 +16,7 @@ from django.db import connections
 from django.utils.module_loading import import_string
 
 from jobqueue.checks.mail import check_mail
+from jobqueue.checks.schedules import check_schedules
 from jobqueue.conf import MAX_QUEUE_NAME_LENGTH, OptionProblem, Options, parse
 from jobqueue.storage import Storage
 
@@ -31,6 +32,7 @@ def check_backend(backend: Any) -> list[CheckMessage]:
     if not isinstance(raw, Mapping):
         return [_error("E001", alias, "OPTIONS must be a dict.", "Write 'OPTIONS': {…}.")]
     options, problems = parse(raw)
+    schedules = () if problems else check_schedules(alias)
     return [
         *_installed(alias),
         *(_option_problem(alias, problem, options) for problem in problems),
@@ -40,6 +42,7 @@ def check_backend(backend: Any) -> list[CheckMessage]:
         *_hints(alias, options),
         *_switches(alias, options),
         *check_mail(alias, backend, options),
+        *schedules,
     ]
 
 

@@ -15,6 +15,7 @@ from uuid import UUID
 
 from jobqueue.compat import TaskContext, task_backends
 from jobqueue.engine.blocks import guarded_block
+from jobqueue.engine.loading import load_tick
 from jobqueue.engine.run_state import RunState
 from jobqueue.engine.steps import run_step
 from jobqueue.exceptions import Cancel, LeaseLost, StepError
@@ -29,15 +30,17 @@ if logger.level == logging.NOTSET:
 class JobContext(TaskContext):  # type: ignore[type-arg] # generic for type checkers only
     """The run of one job, as its task sees it."""
 
-    __slots__ = ("_result", "_run")
+    __slots__ = ("_result", "_run", "_tick")
 
     _run: RunState
     _result: Any
+    _tick: tuple[datetime | None] | None
 
     def __init__(self, run: RunState) -> None:
         # TaskContext is a frozen dataclass; its one field is served lazily by `task_result`.
         object.__setattr__(self, "_run", run)
         object.__setattr__(self, "_result", None)
+        object.__setattr__(self, "_tick", None)
 
     @property
     def task_result(self) -> Any:  # type: ignore[override]
@@ -92,6 +95,17 @@ class JobContext(TaskContext):  # type: ignore[type-arg] # generic for type chec
             raise LeaseLost("The job was taken from this run, so nothing of it can be committed.")
         if self._run.cancel_reason is not None:
             raise Cancel(self._run.cancel_reason)
+
+    @property
+    def tick(self) -> datetime | None:
+        """The instant of its schedule that this job stands for; None without a schedule.
+
+        None also if an operator started it by hand. Read from the database when first asked for.
+        """
+        if self._tick is None:
+            found = load_tick(self._run.claim.id, self._run.environment.options.database)
+            object.__setattr__(self, "_tick", (found,))
+        return self._tick[0] if self._tick else None
 
     @property
     def log(self) -> logging.LoggerAdapter[logging.Logger]:

@@ -73,7 +73,7 @@ def insert(
     storage = storage_for(connection, options)
     if task.unique is not None:
         return _insert_unique(task, jobs, alias, storage)
-    chunks = list(_chunks(jobs))
+    chunks = list(in_chunks(jobs))
     with _one_transaction(connection, len(chunks), bool(task.tags)):
         inserted = [row for chunk in chunks for row in storage.insert_jobs(chunk)]
     if any(row.state == State.READY for row in inserted):
@@ -86,7 +86,7 @@ def _insert_unique(
 ) -> list[tuple[NewJob, Inserted]]:
     assert task.unique is not None
     rule = task.unique.on_conflict
-    placed = insert_unique(storage, jobs, rule, _chunks)
+    placed = insert_unique(storage, jobs, rule, in_chunks)
     if any(
         row.state == State.READY and (row.id == job.id or rule == RESCHEDULE) for job, row in placed
     ):
@@ -170,7 +170,7 @@ def _common_values(task: JobTask[..., Any], alias: str, options: Options) -> dic
     return values
 
 
-def _chunks(jobs: list[NewJob]) -> Iterator[list[NewJob]]:
+def in_chunks(jobs: list[NewJob]) -> Iterator[list[NewJob]]:
     """Cut `jobs` into the statements that insert them: bounded in rows and in text."""
     chunk: list[NewJob] = []
     room = CHUNK_CHARACTERS

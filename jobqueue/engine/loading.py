@@ -166,6 +166,14 @@ def load_state(result_id: Any, alias: str) -> State:
     raise TaskResultDoesNotExist(result_id)
 
 
+def load_tick(job_id: UUID, database: str) -> datetime | None:
+    """Return the instant of its schedule that a job stands for, None if it has none."""
+    from jobqueue.models import Job
+
+    rows = Job.objects.using(database).filter(pk=job_id)
+    return rows.values_list("tick", flat=True).first()
+
+
 def parsed_id(result_id: Any) -> UUID:
     """Return an id as a UUID; raise TaskResultDoesNotExist if it can be no job's."""
     try:

@@ -21,6 +21,7 @@ from django.db.models.functions import Now
 from jobqueue import hints
 from jobqueue.compat import DEFAULT_TASK_BACKEND_ALIAS, DEFAULT_TASK_QUEUE_NAME
 from jobqueue.conf import AUDIT_PATIENCE_SECONDS, LONG_TRANSACTION_SECONDS, options_for
+from jobqueue.engine import schedule_status
 from jobqueue.exceptions import InvalidOptions
 from jobqueue.models import Job, Queue, Worker
 from jobqueue.states import State
@@ -79,7 +80,8 @@ class Status:
     """A look at one TASKS alias and its database; ages in seconds on the database's clock.
 
     counts: jobs by state, live ones and dead. unknown_tasks: blocked jobs by a task that no live
-    worker has registered. horizon: who keeps dead rows from being removed (PostgreSQL).
+    worker has registered. late_schedules: due, and no scheduler has looked; failing_schedules:
+    errors of those that cannot tick. horizon: who keeps dead rows from being removed (PostgreSQL).
     """
 
     backend: str
@@ -94,6 +96,8 @@ class Status:
     oldest_unpromoted: float | None
     oldest_unreaped: float | None
     unknown_tasks: Mapping[str, int]
+    late_schedules: Sequence[str]
+    failing_schedules: Mapping[str, str]
     hints: str
     horizon: HorizonHolder | None
 
@@ -133,6 +137,8 @@ def status(backend: str = DEFAULT_TASK_BACKEND_ALIAS, storage: Storage | None = 
         oldest_unpromoted=ages["oldest_unpromoted"],
         oldest_unreaped=ages["oldest_unreaped"],
         unknown_tasks=_unknown_tasks(options.database),
+        late_schedules=schedule_status.late(options.database),
+        failing_schedules=schedule_status.failing(options.database),
         hints=_hints_kind(backend),
         horizon=storage.horizon_holder(),
     )
@@ -146,7 +152,11 @@ def problems(
     max_age: seconds that a ready job may wait, max_backlog: ready jobs; both without paused
     queues, which wait because somebody said so.
     """
-    return [*_late_upkeep(current), *_over_bounds(current, max_age, max_backlog)]
+    return [
+        *_late_upkeep(current),
+        *schedule_status.late_problems(current.late_schedules),
+        *_over_bounds(current, max_age, max_backlog),
+    ]
 
 
 def notices(current: Status) -> list[str]:
@@ -161,6 +171,7 @@ def notices(current: Status) -> list[str]:
             f"{sum(current.unknown_tasks.values())} jobs are blocked: no live worker has their "
             "task. Deploy a worker that has it, or cancel them."
         )
+    found += schedule_status.failing_notices(current.failing_schedules)
     if not any(w.kind == "worker" and not w.is_expired for w in current.workers):
         found.append("No worker is alive. Start one: manage.py runworker")
     return found + list(_horizon_notice(current.horizon))

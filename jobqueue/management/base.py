@@ -19,6 +19,7 @@ from jobqueue.exceptions import InvalidOptions
 from jobqueue.runtime.exit_codes import CLEAN, MISCONFIGURED
 from jobqueue.runtime.logs import configure
 from jobqueue.runtime.shutdown import SignalBox
+from jobqueue.tasks import autodiscover
 
 SCHEMA_LOOK_SECONDS = 1.0
 
@@ -84,6 +85,15 @@ def usable_options(alias: str) -> Options:
         raise misconfigured(str(error)) from error
     except Exception as error:
         raise misconfigured(f"TASKS[{alias!r}] cannot be used: {error}") from error
+
+
+def discover_tasks(options: Options) -> None:
+    """Import the modules with tasks; end the process, with the code for settings, if one fails."""
+    try:
+        autodiscover(options)
+    except Exception:
+        logging.getLogger("jobqueue").exception("A module with tasks cannot be imported")
+        sys.exit(MISCONFIGURED)
 
 
 def misconfigured(message: str) -> CommandError:

@@ -14,8 +14,10 @@ from jobqueue.models.log_line import LogLine
 from jobqueue.models.progress import Progress
 from jobqueue.models.queue import Queue
 from jobqueue.models.rollup import Rolling, Rollup
+from jobqueue.models.schedule import Schedule
 from jobqueue.models.step import Step
 from jobqueue.models.tag import JobTag
+from jobqueue.models.tick import Tick
 from jobqueue.models.worker import Worker
 
 __all__ = [
@@ -32,6 +34,8 @@ __all__ = [
     "Queue",
     "Rolling",
     "Rollup",
+    "Schedule",
     "Step",
+    "Tick",
     "Worker",
 ]

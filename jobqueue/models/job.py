@@ -13,9 +13,10 @@ from jobqueue.conf import MAX_QUEUE_NAME_LENGTH, MAX_TASK_NAME_LENGTH
 from jobqueue.ids import new_job_id
 from jobqueue.models.fields import JSONDocument
 from jobqueue.models.tag import JobTag
-from jobqueue.states import FINISHED, WAITING, State
+from jobqueue.states import FINISHED, LIVE, WAITING, State
 
 _FINISHED = sorted(FINISHED)
+_LIVE = sorted(LIVE)
 _WAITING = sorted(WAITING)
 
 
@@ -187,6 +188,11 @@ class Job(models.Model):
                 name="jobqueue_job_expires",
                 fields=["expires_at", "id"],
                 condition=Q(expires_at__isnull=False, state__in=_WAITING),
+            ),
+            models.Index(
+                name="jobqueue_job_schedule",
+                fields=["schedule", "enqueued_at"],
+                condition=Q(schedule__gt="", state__in=_LIVE),
             ),
             models.Index(
                 name="jobqueue_job_dead", fields=["finished_at"], condition=Q(state=State.DEAD)

@@ -1,5 +1,5 @@
-"""The scheduler, in any number: promotes what is due, cancels what has expired, parks and admits
-unknown tasks, prunes, counts attempts into rollups.
+"""The scheduler, in any number: promotes what is due, ticks, cancels what has expired, parks and
+admits unknown tasks, prunes, counts attempts into rollups.
 """
 
 from __future__ import annotations
@@ -8,21 +8,26 @@ import random
 import time
 from collections.abc import Callable
 
+from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from jobqueue import hints
 from jobqueue.conf import Options
+from jobqueue.engine.declared import aliases_of, is_declared, sync
 from jobqueue.engine.retention import prune
 from jobqueue.engine.sweeps import expire_due, obey_requests, promote_due, sweep_unknown
+from jobqueue.engine.ticking import tick_schedules
 from jobqueue.runtime.bulk_runner import BulkRunner
 from jobqueue.runtime.rollups import RollupDuty
-from jobqueue.storage import storage_for
+from jobqueue.storage import Storage, storage_for
 from jobqueue.storage.connections import discard, open_connection
 
 SWEEP_SECONDS = 5.0
 """Pause between two sweeps for unknown tasks."""
 FORGET_SECONDS = 60.0
 """Age at which a request to cancel goes whose job has ended: nobody needs it by then."""
+SYNC_SECONDS = 60.0
+"""Pause between two comparisons of the schedules that code declares with their rows."""
 PRUNE_SECONDS = 300.0
 """Pause between two prunings, jittered: many processes prune in turn, not together."""
 
@@ -30,8 +35,9 @@ PRUNE_SECONDS = 300.0
 class Scheduler:
     """One scheduler; `run_once` is driven by a `Loop`.
 
-    only_promote: leave out sweeps and pruning (--no-maintenance); to promote and to expire, which
-    both clear the way of claims, is every worker's.
+    only_promote: leave out ticks, sweeps and pruning (--no-maintenance); to promote and to expire,
+    which both clear the way of claims, is every worker's. Schedules of every alias in the database
+    are ticked: workers run their jobs, too.
     """
 
     def __init__(
@@ -48,6 +54,8 @@ class Scheduler:
         self._only_promote = only_promote
         self._connection: BaseDatabaseWrapper = open_connection(options.database, direct=direct)
         self._bulk = BulkRunner(alias, options)
+        self._aliases = aliases_of(options.database)
+        self._sync_at = 0.0
         self._sweep_at = 0.0
         self._prune_at = time.monotonic() + PRUNE_SECONDS * random.random()
         self._rollups = RollupDuty()
@@ -63,10 +71,8 @@ class Scheduler:
         obey_requests(storage)
         queues = promote_due(storage)
         now = time.monotonic()
-        if not self._only_promote and now >= self._sweep_at:
-            self._sweep_at = now + SWEEP_SECONDS
-            queues |= sweep_unknown(storage)
-            storage.forget_requests(FORGET_SECONDS)
+        if not self._only_promote:
+            queues |= self._maintain(storage, now)
         if queues:
             self.empty_rounds = 0
             hints.send(self._alias, queues, self._connection)
@@ -81,6 +87,29 @@ class Scheduler:
             self.empty_rounds = 0
             return not storage.one_host
         return False
+
+    def _maintain(self, storage: Storage, now: float) -> set[str]:
+        """Tick, and sweep now and then; return the queues that got a ready job."""
+        if now >= self._sync_at:
+            self._sync()
+            self._sync_at = now + SYNC_SECONDS * random.uniform(0.8, 1.2)
+        is_sweep = now >= self._sweep_at
+        queues = tick_schedules(storage, self._aliases, is_declared, everything=is_sweep)
+        if is_sweep:
+            self._sweep_at = now + SWEEP_SECONDS
+            queues |= sweep_unknown(storage)
+            storage.forget_requests(FORGET_SECONDS)
+        return queues
+
+    def _sync(self) -> None:
+        """Make the rows of declared schedules what the code says; no session is kept for it."""
+        connection = connections[self._options.database]
+        try:
+            for alias in self._aliases:
+                sync(alias)
+        finally:
+            if not connection.in_atomic_block:
+                connection.close()
 
     def reset(self) -> None:
         """Drop the connections."""

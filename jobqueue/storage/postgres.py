@@ -30,6 +30,7 @@ from jobqueue.storage.postgres_commit import finish_and_commit, may_go_together
 from jobqueue.storage.postgres_reports import PostgresReports
 from jobqueue.storage.postgres_requests import PostgresRequests
 from jobqueue.storage.postgres_rollups import PostgresRollups
+from jobqueue.storage.postgres_schedules import PostgresSchedules
 from jobqueue.storage.postgres_unique import PostgresUnique
 from jobqueue.storage.postgres_waiting import PostgresWaiting
 from jobqueue.storage.protocol import ids_of
@@ -65,6 +66,7 @@ class PostgresStorage(
     PostgresRequests,
     PostgresUnique,
     PostgresRollups,
+    PostgresSchedules,
     PostgresWaiting,
 ):
     """Storage on PostgreSQL 15 and newer."""

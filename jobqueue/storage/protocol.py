@@ -41,6 +41,7 @@ from jobqueue.storage.records import (
 from jobqueue.storage.reports import ReportStorage
 from jobqueue.storage.requests import RequestStorage
 from jobqueue.storage.rollups import RollupsProtocol
+from jobqueue.storage.schedules import ScheduleStorage
 from jobqueue.storage.unique import UniqueJobs
 from jobqueue.storage.waiting import WaitingProtocol
 
@@ -53,6 +54,7 @@ class Storage(
     RequestStorage,
     UniqueJobs,
     RollupsProtocol,
+    ScheduleStorage,
     WaitingProtocol,
 ):
     """What the engine asks of a database. See the module docstring for the contract."""

@@ -16,7 +16,8 @@ class NewJob:
     """A job to insert. `run_at` (a time) or `delay` (seconds, on the database's clock), or now.
 
     `expires_at` or `expires_in`, likewise: no attempt starts after it. `unique_until` and
-    `unique_window` (seconds) go with a `unique_key`, see `jobqueue.unique`.
+    `unique_window` (seconds) go with a `unique_key`, see `jobqueue.unique`. schedule, tick: what it
+    is made for. blocked: why it has to wait for others; empty: it need not.
     """
 
     id: UUID
@@ -39,6 +40,9 @@ class NewJob:
     copied_from: UUID | None = None
     created_by: str = ""
     trace_context: str | None = None
+    schedule: str = ""
+    tick: datetime | None = None
+    blocked: str = ""
     tags: tuple[str, ...] = ()
 
 

@@ -20,7 +20,10 @@ LEASE_LOST_MARK = "jobqueue_lease_lost"
 
 
 def new_job_row(n: int, job: NewJob) -> dict[str, Any]:
-    """Return a new job as the JSON object that the insert reads; `n` keeps the order."""
+    """Return a new job as the JSON object that the insert reads; `n` keeps the order.
+
+    What few jobs have is left out of the others: it would only make their text longer.
+    """
     row = {
         "n": n,
         "id": job.id.hex,
@@ -45,6 +48,10 @@ def new_job_row(n: int, job: NewJob) -> dict[str, Any]:
     if job.unique_key is not None:
         row["unique_key"], row["unique_until"] = job.unique_key, job.unique_until
         row["unique_window"] = job.unique_window
+    if job.schedule:
+        row["schedule"] = job.schedule
+        row["tick"] = None if job.tick is None else job.tick.isoformat()
+        row["blocked"] = job.blocked
     return row
 
 

@@ -44,6 +44,7 @@ from jobqueue.storage.sqlite_enqueue import SQLiteEnqueue
 from jobqueue.storage.sqlite_operators import SQLiteOperators
 from jobqueue.storage.sqlite_reports import SQLiteReports
 from jobqueue.storage.sqlite_requests import SQLiteRequests
+from jobqueue.storage.sqlite_schedules import SQLiteSchedules
 from jobqueue.storage.sqlite_values import after, microseconds, time_of
 
 _HISTORY = ("attempts", "steps", "tags", "progress", "lines")
@@ -51,7 +52,7 @@ _HISTORY = ("attempts", "steps", "tags", "progress", "lines")
 _NO_ERROR = {"error_class": None, "error_message": None, "error_fingerprint": None}
 
 
-class SQLiteStorage(SQLiteEnqueue, SQLiteReports, SQLiteRequests, SQLiteOperators):
+class SQLiteStorage(SQLiteEnqueue, SQLiteReports, SQLiteRequests, SQLiteSchedules, SQLiteOperators):
     """Storage on SQLite 3.35 and newer."""
 
     # --- claim ----------------------------------------

@@ -102,7 +102,8 @@ def _inserted(job: NewJob, clock: datetime) -> Inserted:
         due = after(clock, job.delay)
     else:
         due = clock if job.run_at is None else time_of(job.run_at)
-    return Inserted(job.id, "scheduled" if due > clock else "ready", due, clock)
+    state = "blocked" if job.blocked else "scheduled" if due > clock else "ready"
+    return Inserted(job.id, state, due, clock)
 
 
 def _inserted_as(row: Sequence[Any]) -> Inserted:
@@ -120,6 +121,9 @@ def _job_parameters(job: NewJob, inserted: Inserted) -> dict[str, Any]:
         "enqueued_at": clock,
         "expires_at": _expiry(job, clock),
         "rank": microseconds(due) - round(job.priority * job.aging_seconds * 1_000_000),
+        "schedule": job.schedule,
+        "tick": job.tick,
+        "reason": job.blocked,
         "unique_key": job.unique_key,
         "unique_until": job.unique_until,
         "unique_window_end": None if window is None else after(clock, window),

@@ -27,6 +27,11 @@ class EagerContext(JobContext):
         object.__setattr__(self, "_result", result)
         object.__setattr__(self, "_steps", {})
 
+    @property
+    def tick(self) -> None:
+        """None: what runs where it is enqueued is no tick's job."""
+        return None
+
     def step(
         self,
         name: str,

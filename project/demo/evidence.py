@@ -37,8 +37,8 @@ def unfinished_jobs(baseline: Baseline) -> int:
 
 
 def run_jobs(baseline: Baseline):
-    """Return the jobs enqueued since the run began."""
-    return Job.objects.filter(enqueued_at__gte=baseline.at)
+    """Return the jobs enqueued since the run began, but for those of the shop's schedules."""
+    return Job.objects.filter(enqueued_at__gte=baseline.at, schedule="")
 
 
 def gather(

@@ -1,4 +1,4 @@
-"""The three jobs of an order, one for each way of getting an effect done once.
+"""The three jobs of an order, one for each way of getting an effect done once; and the report.
 
 - `reserve_stock` writes to the database that holds the job: exactly once, with no further care.
 - `charge_card` calls a gateway, and writes what it answered together with the job's completion.
@@ -12,6 +12,9 @@ from jobqueue.retry import Backoff
 from project.shop import faults, mail, payments
 from project.shop.checkpoints import Checkpoint, linger
 from project.shop.models import Charge, Order, StockMovement
+from project.shop.reports import report_sales
+
+__all__ = ["charge_card", "report_sales", "reserve_stock", "send_receipt"]
 
 RETRY = Backoff(base=0.5, factor=2, cap=30)
 """Somebody waits for the order: try again soon, and not for hours."""

@@ -58,6 +58,7 @@ WRONG = {
     "POLL_SECONDS": 0,
     "BATCH": 0,
     "GRACE_SECONDS": -1,
+    "SCHEDULES": {"report": {}},
     "SUSPICIONS": 1.5,
     "AGING_SECONDS": float("nan"),
     "MAX_ARGUMENTS_BYTES": None,

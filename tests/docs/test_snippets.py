@@ -17,6 +17,8 @@ from django.db import connection
 from django.test import RequestFactory
 
 from jobqueue import conf, events
+from jobqueue.checks.schedules import check_schedules
+from jobqueue.engine import declared
 from jobqueue.engine.registry import registry
 from jobqueue.redaction import redact
 from jobqueue.testing import eager
@@ -96,6 +98,7 @@ def load(tables: None, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterat
         monkeypatch.setitem(sys.modules, name, module)
         setattr(package, name.rpartition(".")[2], module)
     monkeypatch.setattr(events, "_subscribers", [])
+    monkeypatch.setattr(declared, "_declared", {})
     shop.keys.clear()
 
     def load_page(page: str) -> dict[str, types.ModuleType]:
@@ -264,6 +267,28 @@ def test_retries(load: Load) -> None:
     assert [j.job_state for j in jobs] == ["dead", "retrying", "scheduled", "succeeded"]
     patient = modules["shop/policies.py"].patient
     assert (patient(2), patient(1, ConnectionError())) == (10.0, 60.0)
+
+
+def test_schedules(load: Load, settings: Any) -> None:
+    modules = load("docs/howto/schedules.md")
+    options: dict[str, Any] = {}
+    (block,) = [b for b in PYTHON if b.page.endswith("schedules.md") and b.file == "settings.py"]
+    exec(block.text, options)  # noqa: S102 - our own documentation
+    settings.TASKS = {"default": {**options["TASKS"]["default"], "QUEUES": []}}
+    assert list(check_schedules("default")) == []
+    assert set(declared.sync("default")) == {"nightly report", "stock", "weekly report"}
+
+    class User:
+        pk = 7
+
+        def get_username(self) -> str:
+            return "kim"
+
+    ticks = modules["shop/reports.py"].send_report_daily(User(), 6)
+    assert [(tick.hour, tick.minute) for tick in ticks] == [(6, 0)] * 3
+    with eager() as jobs:
+        modules["shop/tasks.py"].report.enqueue()
+    assert jobs[0].return_value == "report of None"
 
 
 def test_events(load: Load, capsys: pytest.CaptureFixture[str]) -> None:

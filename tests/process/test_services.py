@@ -4,8 +4,9 @@ import os
 import signal
 from datetime import timedelta
 
+from jobqueue.models import Job, Schedule, Tick
 from tests.process.harness import outcomes
-from tests.process.tasks import write, write_and_wait
+from tests.process.tasks import nothing, write, write_and_wait
 from tests.process.waiting import wait_until
 
 KEEN = {"LEASE_SECONDS": 1, "HEARTBEAT_SECONDS": 0.3}
@@ -47,3 +48,26 @@ def test_due_jobs_start_once_with_two_schedulers_of_which_one_is_paused(site):
     assert all(outcomes(job.id) == ["succeeded"] for job in first + second)
     site.assert_exactly_once()
     assert [scheduler.stop() for scheduler in schedulers] == [0, 0]
+
+
+def test_each_tick_is_one_job_with_schedulers_frozen_killed_and_started(site):
+    Schedule(name="each second", task=nothing.module_path, every_seconds=1, missed="all").save()
+    frozen, killed, third = [site.start("runscheduler") for _ in range(3)]
+    for scheduler in (frozen, killed, third):
+        scheduler.wait_for("service.started")
+
+    def wait_for_ticks(more: int) -> None:
+        before = Tick.objects.count()
+        wait_until(lambda: Tick.objects.count() >= before + more, f"{more} more ticks")
+
+    wait_for_ticks(2)
+    frozen.send(signal.SIGSTOP)
+    killed.kill()
+    wait_for_ticks(2)
+    frozen.send(signal.SIGCONT)
+    third.stop()
+    wait_for_ticks(2)
+    frozen.stop()
+    ticks = list(Job.objects.order_by("tick").values_list("tick", flat=True))
+    assert ticks == [ticks[0] + timedelta(seconds=n) for n in range(len(ticks))]
+    assert len(ticks) == Tick.objects.count() >= 6

@@ -138,6 +138,8 @@ def calls() -> Calls:
         "progress": (None, lambda s: s.write_progress(amounts)),
         "log lines": (None, lambda s: s.write_lines(lines, 200)),
         "discard": (None, lambda s: s.discard_dead(some, "")),
+        "live of schedule": ("jobqueue_job_schedule", lambda s: s.live_of_schedule("nightly")),
+        "admit overlapping": ("jobqueue_job_blocked", lambda s: s.admit_overlapping(1_000)),
         "force cancel": (primary, lambda s: s.force_cancel(job_id, 1, "")),
     }
 
@@ -229,7 +231,9 @@ ON_SQLITE = {
     "jobqueue_job_pkey": "sqlite_autoindex_jobqueue_job_1",
     "jobqueue_step_job_name": "sqlite_autoindex_jobqueue_step_1",
 }
-PARTIAL = re.compile("USING INDEX jobqueue_job_(alone|running|due|expires|unique|blocked|ready)")
+PARTIAL = re.compile(
+    "USING INDEX jobqueue_job_(alone|running|due|expires|unique|blocked|ready|schedule)"
+)
 
 
 @pytest.mark.sqlite_only("PostgreSQL plans by the rows, see above")

@@ -6,7 +6,6 @@ it. ``manage.py jobs work`` is the same as ours under a name that cannot collide
 
 from __future__ import annotations
 
-import logging
 import re
 import socket
 import sys
@@ -20,11 +19,9 @@ from django.db import connections
 
 from jobqueue.compat import task_backends
 from jobqueue.conf import Options
-from jobqueue.management.base import ServiceCommand
-from jobqueue.runtime.exit_codes import MISCONFIGURED
+from jobqueue.management.base import ServiceCommand, discover_tasks
 from jobqueue.runtime.supervisor import Supervisor, WorkerPlan
 from jobqueue.storage.connections import is_direct
-from jobqueue.tasks import autodiscover
 
 SESSIONS_PER_PROCESS = 6
 """Beside one a thread: the fetch loop's, the beat's, the listener's and, opened when they are
@@ -54,7 +51,7 @@ class Command(ServiceCommand):
         add(
             "--no-maintenance",
             action="store_true",
-            help="leave sweeps, reaping and pruning to runscheduler and runreaper",
+            help="leave schedules, sweeps, reaping and pruning to runscheduler and runreaper",
         )
         add("--until-empty", action="store_true", help="exit when nothing is ready or running")
         add(
@@ -85,11 +82,7 @@ class Command(ServiceCommand):
         super().handle(*args, **options)
 
     def start(self, engine_options: Options, options: dict[str, Any]) -> None:
-        try:
-            autodiscover(engine_options)
-        except Exception:
-            logging.getLogger("jobqueue").exception("A module with tasks cannot be imported")
-            sys.exit(MISCONFIGURED)
+        discover_tasks(engine_options)
         plan = _plan(options)
         self.stderr.write(
             f"{plan.processes} process(es) of {plan.threads} thread(s), and one more while a "

@@ -9,6 +9,7 @@ from jobqueue.management.jobs_commands.list_jobs import List
 from jobqueue.management.jobs_commands.pause import Pause, Resume
 from jobqueue.management.jobs_commands.prune import Prune
 from jobqueue.management.jobs_commands.requeue import Requeue
+from jobqueue.management.jobs_commands.schedules import Schedules
 from jobqueue.management.jobs_commands.show import Show
 from jobqueue.management.jobs_commands.status import Status
 from jobqueue.management.jobs_commands.work import Work
@@ -23,6 +24,7 @@ SUBCOMMANDS: tuple[Subcommand, ...] = (
     Pause(),
     Resume(),
     Drain(),
+    Schedules(),
     Prune(),
     Audit(),
     Work(),

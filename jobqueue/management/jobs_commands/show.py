@@ -83,6 +83,7 @@ def _facts(shell: Shell, job: Job) -> Iterator[str]:
         "why": last_error({"reason": job.reason, **_error(job)}),
         "like it": job.error_fingerprint,
         "copy of": str(job.copied_from or ""),
+        "schedule": f"{job.schedule}, tick {clock_time(job.tick)}" if job.schedule else "",
         "tags": ", ".join(_tags(shell, job)),
         "progress": progress_text(shell, job),
     }

@@ -12,25 +12,26 @@ WITH given AS MATERIALIZED (
              arguments text, timeout float8, run_at timestamptz, delay float8,
              max_attempts integer, on_crash text, expires_at timestamptz, expires_in float8,
              unique_key text, unique_until text, unique_window float8, copied_from uuid,
-             created_by text, trace_context text, aging float8),
+             created_by text, trace_context text, schedule text, tick timestamptz, blocked text,
+             aging float8),
          (SELECT coalesce(%(now)s::timestamptz, statement_timestamp()) AS now) AS c
 )
 INSERT INTO jobqueue_job AS j (
     id, backend, task, queue, priority, state, arguments, run_at, rank, enqueued_at, expires_at,
     max_attempts, attempts, failures, suspicions, alone, on_crash, timeout, fence,
     error_class, error_message, error_fingerprint, reason, unique_key, unique_until,
-    unique_window_end, pending, has_children, schedule, copied_from, created_by, trace_context,
-    version)
+    unique_window_end, pending, has_children, schedule, tick, copied_from, created_by,
+    trace_context, version)
 SELECT id, backend, task, queue, priority,
-       CASE WHEN due > now THEN 'scheduled' ELSE 'ready' END,
+       CASE WHEN blocked > '' THEN 'blocked' WHEN due > now THEN 'scheduled' ELSE 'ready' END,
        arguments::json, due,
        (extract(epoch FROM greatest(due, now)) * 1000000)::bigint
            - (priority * aging * 1000000)::bigint,
        now, coalesce(expires_at, now + make_interval(secs => expires_in)),
        max_attempts, 0, 0, 0, false, on_crash, timeout, 0,
-       '', '', '', '', unique_key, coalesce(unique_until, ''),
-       now + make_interval(secs => unique_window), 0, false, '', copied_from, created_by,
-       trace_context::json, 1
+       '', '', '', coalesce(blocked, ''), unique_key, coalesce(unique_until, ''),
+       now + make_interval(secs => unique_window), 0, false, coalesce(schedule, ''), tick,
+       copied_from, created_by, trace_context::json, 1
 FROM given
 ORDER BY n
 {on_conflict}

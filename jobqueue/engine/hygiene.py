@@ -79,6 +79,7 @@ def close_sessions() -> None:
 
 
 _thread = threading.local()
+_of_threads: dict[int, Sequence[BaseDatabaseWrapper]] = {}
 
 
 def thread_connections() -> Sequence[BaseDatabaseWrapper]:
@@ -88,8 +89,13 @@ def thread_connections() -> Sequence[BaseDatabaseWrapper]:
     """
     known: Sequence[BaseDatabaseWrapper] | None = getattr(_thread, "wrappers", None)
     if known is None:
-        known = _thread.wrappers = connections.all()
+        known = _thread.wrappers = _of_threads[threading.get_ident()] = connections.all()
     return known
+
+
+def connections_of(thread: int) -> Sequence[BaseDatabaseWrapper]:
+    """Return the wrappers of another thread, by its ident, as far as it has asked for them here."""
+    return _of_threads.get(thread, ())
 
 
 def _is_manual(connection: BaseDatabaseWrapper) -> bool:

@@ -18,12 +18,12 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import get_ident
 
-from jobqueue.engine.hygiene import close_sessions, thread_connections
+from jobqueue.engine.hygiene import close_sessions, connections_of
 from jobqueue.engine.run_state import RunState, Stop
 from jobqueue.exceptions import Cancel, RunAbandoned, Steering, TimeLimitExceeded
 from jobqueue.storage.connections import cancel_statement
@@ -37,8 +37,7 @@ SENDER_SECONDS = 5.0
 
 def arm(run: RunState) -> None:
     """Let the run's code be interrupted, in this thread, from now on."""
-    run.connections = thread_connections()
-    run.target = threading.get_ident()
+    run.target = get_ident()
 
 
 def disarm(run: RunState) -> None:
@@ -46,26 +45,30 @@ def disarm(run: RunState) -> None:
 
     Once this has returned or raised, nothing lands in this thread any more.
     """
-    before = run.stopped
     run.target = None
     if run.sending or run.sent is not None:
         _settle(run)
-        if run.stopped is not before:
-            raise interruption(run)
 
 
 def _settle(run: RunState) -> None:
-    """Wait for a sender that may have seen the target, then take back what has not landed."""
+    """Wait for a sender that may have seen the target, then take back what has not landed.
+
+    Raise what lands meanwhile. A sender that takes longer has sent its exception before, and is
+    at the cancelling of a statement.
+    """
+    before = run.stopped
     while True:
         try:
             give_up = time.monotonic() + SENDER_SECONDS
             while run.sending and time.monotonic() < give_up:
                 time.sleep(0.001)
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(threading.get_ident()), None)
-            run.sent = run.stopped
-            return
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(get_ident()), None)
+            break
         except (TimeLimitExceeded, RunAbandoned):
             continue  # landed here: `stopped` says so
+    run.sent = run.stopped
+    if run.stopped is not before:
+        raise interruption(run)
 
 
 @contextmanager
@@ -128,7 +131,7 @@ def _interrupt_thread(run: RunState, stop: Stop) -> bool:
         ctypes.pythonapi.PyThreadState_SetAsyncExc(
             ctypes.c_ulong(thread), ctypes.py_object(_aimed_at(run, stop))
         )
-        for connection in run.connections:
+        for connection in connections_of(thread):
             if run.stopped is None:  # else it has landed: what runs now is the task's last words
                 cancel_statement(connection)
         return True
@@ -146,7 +149,8 @@ def _aimed_at(run: RunState, stop: Stop) -> type[BaseException]:
             run.stopped = stop
             close_sessions()
 
-    Aimed.__module__, Aimed.__qualname__ = base.__module__, base.__qualname__
+    Aimed.__module__ = base.__module__
+    Aimed.__name__, Aimed.__qualname__ = base.__name__, base.__qualname__
     return Aimed
 
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import IntEnum
-
-from django.db.backends.base.base import BaseDatabaseWrapper
 
 from jobqueue.engine.environment import Environment
 from jobqueue.engine.reports import Report
@@ -37,8 +34,8 @@ class RunState:
     itself, if it ever did.
 
     The others belong to `jobqueue.engine.interrupts`. target: the thread (its ident) or task whose
-    code may be interrupted now; connections: that thread's. sending, sent: what is on its way, or
-    was. stopped: why the code was interrupted.
+    code may be interrupted now. sending, sent: what is on its way, or was. stopped: why the code
+    was interrupted.
     """
 
     claim: Claim
@@ -52,7 +49,6 @@ class RunState:
     report: Report | None = None
     cancel_reason: str | None = None
     target: int | asyncio.Task[None] | None = None
-    connections: Sequence[BaseDatabaseWrapper] = ()
     sending: bool = False
     sent: Stop | None = None
     stopped: Stop | None = None

@@ -221,7 +221,7 @@ def test_nothing_lands_after_a_run_was_disarmed(bench: Bench):
         run.sent = run.stopped = None
         try:
             arm(run)
-            for _ in range(landed % 7):
+            for _ in range(10 + 40 * (landed % 3)):
                 int("7")
             disarm(run)
         except TimeLimitExceeded:
@@ -238,10 +238,10 @@ def test_nothing_lands_after_a_run_was_disarmed(bench: Bench):
 def test_jobs_interrupted_at_any_moment_commit_all_or_nothing_and_harm_no_other(bench: Bench):
     """Some land in a destructor and are lost (hence the filter); nothing is committed even then."""
     outcomes = set()
-    for n in range(40):
+    for n in range(25):
 
         def body(context, n=n):
-            threading.Timer(n * 0.0003, interrupt, (context._run, Stop.TIME_LIMIT)).start()
+            threading.Timer(n * 0.0005, interrupt, (context._run, Stop.TIME_LIMIT)).start()
             for _ in range(4):
                 leave(context)
 

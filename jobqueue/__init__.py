@@ -8,7 +8,14 @@ INSTALLED_APPS.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from jobqueue.exceptions import Cancel, GiveUp, JobQueueError, Retry, Snooze
+from jobqueue.exceptions import (
+    Cancel,
+    GiveUp,
+    JobQueueError,
+    Retry,
+    Snooze,
+    TimeLimitExceeded,
+)
 from jobqueue.retry import Backoff
 from jobqueue.unique import Unique
 
@@ -28,6 +35,7 @@ __all__ = [
     "JobTask",
     "Retry",
     "Snooze",
+    "TimeLimitExceeded",
     "Unique",
     "__version__",
     "schedule",

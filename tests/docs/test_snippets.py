@@ -16,7 +16,7 @@ from django.core.management import CommandError, load_command_class
 from django.db import connection
 from django.test import RequestFactory
 
-from jobqueue import conf, events
+from jobqueue import TimeLimitExceeded, conf, events
 from jobqueue.checks.schedules import check_schedules
 from jobqueue.engine import declared
 from jobqueue.engine.registry import registry
@@ -236,6 +236,26 @@ def test_progress(load: Load) -> None:
         "log": ["0 orders exported"],
     }
     assert run_cases(modules["shop/tests.py"]) == 1
+
+
+def test_time_limits(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    tasks = load("docs/howto/time-limits.md")["shop/tasks.py"]
+    monkeypatch.setattr(tasks, "sales_of", overstay_after(tasks.sales_of, months=3))
+    with eager() as jobs:
+        tasks.forecast.enqueue(2026)
+    assert jobs[0].return_value == 4
+    assert shop.Report.objects.get().text.endswith("not finished in time")
+
+
+def overstay_after(function: Callable[..., str], months: int) -> Callable[[int, int], str]:
+    """Return `function`, interrupted in a later month."""
+
+    def interrupted(year: int, month: int) -> str:
+        if month > months:
+            raise TimeLimitExceeded
+        return function(year, month)
+
+    return interrupted
 
 
 def test_async_tasks(load: Load) -> None:

@@ -98,13 +98,16 @@ class Deadlines:
         self._one_host = one_host
 
     def enforce(self, children: Iterable[Culprit]) -> None:
-        """Kill the children that must be ended; the caller sees them exit."""
+        """Kill the children that must be ended, until the caller has seen them exit."""
         now = time.monotonic()
         for child in children:
             if child.sentence is None:
                 child.sentence = self._judge(child, now)
                 if child.sentence is not None:
-                    _kill(child, child.sentence)
+                    _tell(child, child.sentence)
+            if child.sentence is not None:
+                with suppress(OSError):  # it has gone, or is tried again with the next look
+                    os.killpg(child.pid, signal.SIGKILL)
 
     def _judge(self, child: Culprit, now: float) -> Sentence | None:
         silent = child.pulse.look(child.ledger.pulse(), now)
@@ -129,7 +132,7 @@ class Deadlines:
         return options.self_exit and not (self._one_host and child.ledger.started())
 
 
-def _kill(child: Culprit, sentence: Sentence) -> None:
+def _tell(child: Culprit, sentence: Sentence) -> None:
     jobs: set[Fenced] = child.ledger.started(past=sentence.before)
     emit(
         "process.killed",
@@ -139,5 +142,3 @@ def _kill(child: Culprit, sentence: Sentence) -> None:
         why=sentence.reason,
         jobs=",".join(str(job_id) for job_id, _ in sorted(jobs)),
     )
-    with suppress(ProcessLookupError):
-        os.killpg(child.pid, signal.SIGKILL)

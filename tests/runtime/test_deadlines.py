@@ -122,6 +122,21 @@ def test_a_child_is_killed_once_and_told_of_once(deadlines, child, clock):
     assert event.facts["jobs"] == str(job_id)
 
 
+def test_a_kill_that_failed_is_tried_again(deadlines, child, clock, monkeypatch):
+    with monkeypatch.context() as refusing:
+        refusing.setattr(deadlines_module.os, "killpg", refuse)
+        start(child, 1.0)
+        watch(deadlines, child, clock, 5)
+        assert child.process is None or child.process.poll() is None
+    assert child.pid
+    watch(deadlines, child, clock, 0.25)
+    assert child.process.wait() == -signal.SIGKILL
+
+
+def refuse(*_):
+    raise PermissionError
+
+
 def test_a_child_that_is_gone_already_is_no_error(deadlines, child, clock):
     assert child.pid
     child.process.kill()

@@ -33,9 +33,10 @@ from jobqueue.engine.bulk import recent as bulk_operations
 from jobqueue.engine.bulk import resume as bulk_resume
 from jobqueue.engine.bulk import start as bulk_start
 from jobqueue.engine.bulk import stop as bulk_stop
+from jobqueue.engine.bulk_steps import run_step as bulk_step
 from jobqueue.engine.changes import LOCKED, NOT_FOUND, Ids, change_jobs
 from jobqueue.engine.draining import drain_worker
-from jobqueue.engine.making import NOT_OFFERED, UNREADABLE, Copied, enqueue, run_again
+from jobqueue.engine.making import HAS_TWIN, NOT_OFFERED, UNREADABLE, Copied, enqueue, run_again
 from jobqueue.engine.operations import Actor, Desk, Outcome
 from jobqueue.engine.pruning import prune
 from jobqueue.engine.queues import pause, resume
@@ -68,6 +69,7 @@ __all__ = [
     "bulk_preview",
     "bulk_resume",
     "bulk_start",
+    "bulk_step",
     "bulk_stop",
     "cancel",
     "check_schedule",
@@ -185,6 +187,8 @@ def require_change(outcome: Outcome) -> Outcome:
         )
     if what == NOT_OFFERED:
         raise TaskNotExposed(f"The task of job {job_id} is not offered here, so it cannot be run.")
+    if what == HAS_TWIN:
+        raise InvalidArgument(f"Another job holds the unique key of job {job_id}; cancel that one.")
     if what == UNREADABLE:
         raise InvalidArgument(f"The stored arguments of job {job_id} cannot be read.")
     state = State(what.removeprefix("skipped: "))

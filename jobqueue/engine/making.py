@@ -24,6 +24,7 @@ from jobqueue.engine.changes import Change, Ids, change_jobs, jobs, send_hints
 from jobqueue.engine.enqueue import creator
 from jobqueue.engine.operations import MAX_ROWS, Actor, Desk, Outcome, parse_ids
 from jobqueue.engine.registry import registry
+from jobqueue.engine.uniqueness import insert_unique
 from jobqueue.engine.verbs import ACTIONS
 from jobqueue.events import emit
 from jobqueue.exceptions import InvalidArgument, TaskNotExposed, TaskNotRegistered
@@ -33,11 +34,14 @@ from jobqueue.payload import decode_arguments
 from jobqueue.storage import Storage
 from jobqueue.storage.records import NewJob
 from jobqueue.tasks import JobTask
+from jobqueue.unique import KEEP
 
 EXPOSURE = {"admin": "staff", "page": "staff", "api": "api"}
 """What a task must say to be offered on a surface. The shell is offered all."""
 UNREADABLE, NOT_OFFERED = "unreadable", "not offered"
 """What happened to a job whose stored arguments cannot be decoded, or whose task is not offered."""
+HAS_TWIN = "has a twin"
+"""What happened to a job whose unique key another one holds."""
 
 
 # --- a job that is named --------------------------------------------------------------------------
@@ -74,6 +78,8 @@ def enqueue(
     run_after: datetime | timedelta | None = None,
     tags: Collection[str] | None = None,
     max_attempts: Any = None,
+    expires: datetime | timedelta | None = None,
+    unique_key: str | None = None,
     backend: str | None = None,
 ) -> Any:
     """Make a job of the task called `task` in the actor's name; return its result.
@@ -91,6 +97,8 @@ def enqueue(
             run_after=run_after,
             tags=tags,
             max_attempts=max_attempts,
+            expires=expires,
+            unique_key=unique_key,
         )
     return desk.transact(lambda storage: _enqueue(desk, variant, args, kwargs))
 
@@ -160,8 +168,13 @@ def run_again(ids: Ids, actor: Actor, *, backend: str = DEFAULT_TASK_BACKEND_ALI
 
     def apply(storage: Storage, chosen: Sequence[UUID]) -> dict[UUID, str]:
         made, refused = _copies(desk, chosen)
-        storage.insert_jobs(made)
-        copies.update({job.copied_from: job.id for job in made if job.copied_from})
+        inserted = _insert(storage, made)
+        for job in made:
+            assert job.copied_from is not None
+            if job.id in inserted:
+                copies[job.copied_from] = job.id
+            else:
+                refused[job.copied_from] = HAS_TWIN
         detail["copies"] = [str(copies[job_id]) for job_id in sorted(copies)]
         return dict.fromkeys(copies, "copied") | refused
 
@@ -178,6 +191,18 @@ def run_again(ids: Ids, actor: Actor, *, backend: str = DEFAULT_TASK_BACKEND_ALI
     )
     outcome = change_jobs(desk, change, wanted)
     return Copied(outcome.done, outcome.results, copies=copies)
+
+
+def _insert(storage: Storage, made: Sequence[NewJob]) -> set[UUID]:
+    """Insert the copies; return those that were: not one whose key is held."""
+    by_task: dict[str | None, list[NewJob]] = {}
+    for job in made:
+        by_task.setdefault(job.task if job.unique_key else None, []).append(job)
+    inserted = {row.id for row in storage.insert_jobs(by_task.pop(None, []))}
+    for unique in by_task.values():
+        placed = insert_unique(storage, unique, KEEP, lambda jobs: [jobs])
+        inserted |= {row.id for job, row in placed if row.id == job.id}
+    return inserted
 
 
 def _ended(desk: Desk, ids: Sequence[UUID]) -> QuerySet[Job]:
@@ -243,6 +268,8 @@ def _copy(desk: Desk, job: Any, tags: tuple[str, ...]) -> NewJob:
         priority=job.priority,
         max_attempts=job.max_attempts,
         on_crash=job.on_crash,
+        unique_key=job.unique_key,
+        unique_until=job.unique_until,
         copied_from=job.id,
         created_by=desk.actor.name,
         tags=tags,

@@ -71,7 +71,7 @@ def test_filter_requeues_what_matches_only(storage, jobs):
 
 
 def test_walk_over_several_portions_takes_each_job_once(storage, jobs, monkeypatch):
-    monkeypatch.setattr("jobqueue.management.jobs_commands.selection.MAX_ROWS", 2)
+    monkeypatch.setattr("jobqueue.engine.bulk_walk.MAX_ROWS", 2)
     dead = buried_many(storage, 5)
     assert jobs("requeue", "--state", "dead", "--queue", QUEUE).out.strip() == "5 requeued"
     assert states(*dead) == ["ready"] * 5

@@ -191,6 +191,24 @@ def test_job_that_has_not_ended_is_refused(storage, actor):
     assert Job.objects.count() == 1
 
 
+def test_copy_of_a_unique_job_holds_its_key_unless_another_does(storage, actor):
+    one, other = (
+        control.enqueue(f"{HERE}.for_nobody", [], {}, actor, unique_key=key).id
+        for key in ("free", "held")
+    )
+    control.cancel([one, other], actor)
+    twin = control.enqueue(f"{HERE}.for_nobody", [], {}, actor, unique_key="held").id
+
+    outcome = control.run_again([one, other], actor)
+
+    assert outcome.counts == {"copied": 1, "has a twin": 1}
+    (copy,) = outcome.copies.values()
+    assert row(copy).unique_key == "free"
+    assert str(Job.objects.get(unique_key="held", state="ready").id) == twin
+    with pytest.raises(InvalidArgument, match="holds the unique key"):
+        control.require_change(control.run_again([other], actor))
+
+
 @pytest.mark.sqlite_only("PostgreSQL stores no document that is not JSON")
 def test_job_whose_arguments_cannot_be_read_is_not_copied(storage, actor):
     dead = buried(storage)

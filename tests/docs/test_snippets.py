@@ -19,9 +19,12 @@ from django.test import RequestFactory
 from jobqueue import TimeLimitExceeded, conf, events
 from jobqueue.checks.schedules import check_schedules
 from jobqueue.engine import declared
+from jobqueue.engine.bulk_plan import BULK_VERBS
 from jobqueue.engine.registry import registry
+from jobqueue.management.jobs_commands.bulk import VERBS
 from jobqueue.redaction import redact
 from jobqueue.testing import eager
+from tests.control.test_bulk import make
 from tests.docs import shop
 from tests.docs.pages import PAGES, ROOT, Block, blocks
 
@@ -353,3 +356,19 @@ def test_permissions(load: Load) -> None:
         request = RequestFactory().get("/")
         request.user = User(is_superuser=is_superuser) if is_superuser else AnonymousUser()
         assert may_requeue(request) is is_superuser
+
+
+def test_bulk_operations(load: Load) -> None:
+    requeue = load("docs/howto/bulk-operations.md")["shop/operations.py"].requeue_after_outage
+    user = User(username="kim")
+    assert requeue(user) is None
+    make(2, error_class="builtins.ConnectionError")
+    operation = requeue(user)
+    assert (operation.total, operation.actor, operation.state) == (2, "kim", "running")
+
+
+def test_verbs_of_bulk_operations_are_all_in_the_page() -> None:
+    text = (ROOT / "docs/howto/bulk-operations.md").read_text(encoding="utf-8")
+    rows = [line.split("|") for line in text.splitlines() if line.startswith("| `")]
+    told = {cells[1].strip(" `"): {s.strip() for s in cells[2].split(",")} for cells in rows}
+    assert told == {name: set(BULK_VERBS[verb].sources) for name, verb in VERBS.items()}

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.django_db
 
 READING = {"status", "require_change", "allowed_actions", "bulk_preview", "bulk_operation",
            "bulk_operations"}  # fmt: skip
-OF_THEIR_VERB = {"bulk_start", "bulk_stop", "bulk_resume"}
+OF_THEIR_VERB = {"bulk_start", "bulk_stop", "bulk_resume", "bulk_step"}
 
 
 def test_every_function_that_changes_something_has_a_permission():

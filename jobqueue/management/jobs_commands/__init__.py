@@ -2,9 +2,11 @@
 
 from jobqueue.management.jobs_commands.audit import Audit
 from jobqueue.management.jobs_commands.base import Shell, Subcommand
+from jobqueue.management.jobs_commands.bulk import Bulk
 from jobqueue.management.jobs_commands.cancel import Cancel
 from jobqueue.management.jobs_commands.discard import Discard
 from jobqueue.management.jobs_commands.drain import Drain
+from jobqueue.management.jobs_commands.enqueue import Enqueue, RunAgain
 from jobqueue.management.jobs_commands.list_jobs import List
 from jobqueue.management.jobs_commands.pause import Pause, Resume
 from jobqueue.management.jobs_commands.prune import Prune
@@ -12,15 +14,23 @@ from jobqueue.management.jobs_commands.requeue import Requeue
 from jobqueue.management.jobs_commands.schedules import Schedules
 from jobqueue.management.jobs_commands.show import Show
 from jobqueue.management.jobs_commands.status import Status
+from jobqueue.management.jobs_commands.waiting import Move, Prioritize, Reschedule, RunNow
 from jobqueue.management.jobs_commands.work import Work
 
 SUBCOMMANDS: tuple[Subcommand, ...] = (
     Status(),
     List(),
     Show(),
+    Enqueue(),
     Requeue(),
+    RunAgain(),
     Cancel(),
     Discard(),
+    Reschedule(),
+    RunNow(),
+    Prioritize(),
+    Move(),
+    Bulk(),
     Pause(),
     Resume(),
     Drain(),

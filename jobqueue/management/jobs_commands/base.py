@@ -14,9 +14,11 @@ from uuid import UUID
 from django.core.management.base import CommandError, OutputWrapper
 from django.core.management.color import Style
 from django.db import connections
+from django.utils import timezone
 
 from jobqueue.conf import Options, options_for
 from jobqueue.control import Actor, Outcome
+from jobqueue.filters.times import moment_of
 from jobqueue.storage import Storage, storage_for
 
 SURFACE = "shell"
@@ -57,6 +59,10 @@ class Shell:
     def actor(self) -> Actor:
         """Who does it: --actor, by default the user of the operating system."""
         return Actor(self.actor_name or _os_user(), SURFACE)
+
+    def moment(self, text: str) -> datetime:
+        """Return the time that `text` says, from now on the database's clock."""
+        return moment_of(text, self.storage.clock(), timezone.get_current_timezone())
 
     def write(self, text: str = "") -> None:
         """Write a line to standard output."""

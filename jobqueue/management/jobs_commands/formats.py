@@ -9,7 +9,9 @@ from datetime import datetime
 
 from django.utils import timezone
 
+from jobqueue.compat import TASK_MAX_PRIORITY, TASK_MIN_PRIORITY
 from jobqueue.conf import MAX_QUEUE_NAME_LENGTH
+from jobqueue.filters.times import check_time
 from jobqueue.states import State
 
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
@@ -69,6 +71,24 @@ def whole(low: int, high: int) -> Callable[[str], int]:
         return int(text)
 
     return parse
+
+
+def priority(text: str) -> int:
+    """Return `text` as a priority (an argparse type)."""
+    number = int(text) if re.fullmatch(r"[+-]?\d{1,3}", text, re.ASCII) else None
+    if number is None or not TASK_MIN_PRIORITY <= number <= TASK_MAX_PRIORITY:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no priority, which is {TASK_MIN_PRIORITY} to {TASK_MAX_PRIORITY}."
+        )
+    return number
+
+
+def moment(text: str) -> str:
+    """Return `text` if it says a time (an argparse type); `Shell.moment` knows which."""
+    try:
+        return check_time(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def state_name(text: str) -> str:

@@ -1,26 +1,23 @@
-"""Which jobs an operation is about: ids as given, or a filter walked once, upward by id.
-
-A walk takes the jobs that were in the state before it began: one that dies while it goes on is
-not taken, and none is taken twice.
-"""
+"""Which jobs a command is about: ids as given, a filter as words, or one made of options."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
-from uuid import UUID
 
 from django.core.management.base import CommandError
-from django.db.models import QuerySet
 
-from jobqueue.engine.operations import MAX_ROWS
 from jobqueue.filters import Filter, parse, term
-from jobqueue.management.jobs_commands.base import Shell
 from jobqueue.management.jobs_commands.formats import queue_name
-from jobqueue.models import Job
 
-FILTERS = ("state", "queue", "task", "error_fingerprint")
+FILTERS = {
+    "state": "state",
+    "queue": "queue",
+    "task": "task",
+    "error_fingerprint": "fingerprint",
+}
+"""Options that choose jobs, and the key of the filter language that each stands for."""
 
 
 def add_filter(parser: ArgumentParser) -> None:
@@ -54,9 +51,9 @@ def add_filters(parser: ArgumentParser, states: Sequence[str]) -> None:
     parser.add_argument("--dry-run", action="store_true", help="only say how many they are")
 
 
-def chosen_filter(options: Mapping[str, Any], states: Sequence[str]) -> dict[str, str] | None:
+def chosen_filter(options: Mapping[str, Any], states: Sequence[str]) -> str | None:
     """Return the filter that was given, None if ids were; raise CommandError if neither or both."""
-    given = {name: options[name] for name in FILTERS if options[name] is not None}
+    given = {key: options[name] for name, key in FILTERS.items() if options[name] is not None}
     if options["ids"] and given:
         raise CommandError("Give ids or a filter, not both. Nothing was changed.")
     if options["ids"]:
@@ -66,24 +63,4 @@ def chosen_filter(options: Mapping[str, Any], states: Sequence[str]) -> dict[str
             f"Give the ids of jobs, or say which with --state {' or '.join(sorted(states))} and, "
             "to narrow it, --queue, --task, --error-fingerprint. Nothing was changed."
         )
-    return given
-
-
-def matching(shell: Shell, chosen: Mapping[str, str]) -> QuerySet[Job]:
-    """Return the jobs that match and had ended before now, on the database's clock."""
-    return Job.objects.using(shell.database).filter(
-        **chosen, finished_at__lte=shell.storage.clock()
-    )
-
-
-def walk(jobs: QuerySet[Job]) -> Iterator[list[UUID]]:
-    """Yield the ids of `jobs`, ascending, in portions of one transaction each."""
-    last = None
-    while True:
-        rest = jobs if last is None else jobs.filter(id__gt=last)
-        ids = list(rest.order_by("id").values_list("id", flat=True)[:MAX_ROWS])
-        if ids:
-            yield ids
-        if len(ids) < MAX_ROWS:
-            return
-        last = ids[-1]
+    return str(Filter(tuple(term(key, value) for key, value in given.items())))

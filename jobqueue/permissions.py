@@ -33,6 +33,12 @@ PERMISSION_OF: Mapping[str, str] = {
     "pause": "jobqueue.pause_queue",
     "resume": "jobqueue.pause_queue",
     "drain_worker": "jobqueue.drain_worker",
+    "create_schedule": "jobqueue.add_schedule",
+    "update_schedule": "jobqueue.change_schedule",
+    "enable_schedule": "jobqueue.change_schedule",
+    "disable_schedule": "jobqueue.change_schedule",
+    "delete_schedule": "jobqueue.delete_schedule",
+    "run_schedule": "jobqueue.run_schedule",
 }
 """Arguments, results and tracebacks are hidden from who may view a job and not its payload."""
 

@@ -34,14 +34,14 @@ class BulkVerb:
 
 BULK_VERBS: Mapping[str, BulkVerb] = {
     "requeue": BulkVerb(verbs.ACTIONS["requeue"], takes=frozenset({"run_at", "spread"})),
-    "cancel": BulkVerb(WAITING, takes=frozenset({"reason"})),
+    "cancel": BulkVerb(verbs.ACTIONS["cancel"], takes=frozenset({"reason"})),
     "discard": BulkVerb(verbs.ACTIONS["discard"], takes=frozenset({"reason"})),
     "reschedule": BulkVerb(WAITING, needs=frozenset({"run_at"}), takes=frozenset({"spread"})),
     "run_now": BulkVerb(WAITING),
     "reprioritize": BulkVerb(WAITING, needs=frozenset({"priority"})),
     "move": BulkVerb(WAITING, needs=frozenset({"queue"})),
 }
-"""Running jobs are left to those who name them: force ends one run at a time."""
+"""Running jobs are asked to stop, as one by one; force is for those who name a job."""
 
 Dues = Mapping[UUID, datetime]
 

@@ -32,6 +32,7 @@ from jobqueue.events import emit
 from jobqueue.exceptions import InvalidOptions, RowLocked
 from jobqueue.models import Action, BulkOperation, BulkState
 from jobqueue.payload import storable_text
+from jobqueue.states import State
 from jobqueue.storage import Storage
 
 PAUSES_SECONDS = (1.0, 5.0, 15.0)
@@ -207,8 +208,13 @@ class _Step:
         """
         matching = choice_of(self._operation).jobs(self._desk.database)
         matching_ids = matching.order_by("id").values_list("id", flat=True)
-        locking = matching_ids.select_for_update(skip_locked=True, no_key=True)
-        results, left = attempt(self._storage, self._desk, change, list(locking.filter(id__in=ids)))
+        matching_ids = matching_ids.filter(id__in=ids)
+        waiting = matching_ids.exclude(state=State.RUNNING)
+        held = list(waiting.select_for_update(skip_locked=True, no_key=True))
+        if State.RUNNING in change.sources:
+            # Only to be asked, which needs no lock, and must not keep a worker from its finish.
+            held += matching_ids.filter(state=State.RUNNING)
+        results, left = attempt(self._storage, self._desk, change, sorted(held))
         others = [job_id for job_id in ids if job_id not in results and job_id not in left]
         if others:
             left += matching_ids.filter(id__in=others)

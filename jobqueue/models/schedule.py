@@ -125,6 +125,7 @@ class Schedule(models.Model):
     )
 
     class Meta:
+        permissions = (("run_schedule", "Can run schedules now"),)
         constraints = (
             models.CheckConstraint(name="jobqueue_schedule_name", condition=~Q(name="")),
             models.CheckConstraint(

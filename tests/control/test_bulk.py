@@ -167,7 +167,7 @@ def test_list_of_ids_is_walked_once(storage, actor, small):
         ("requeue", {}, {"dead", "cancelled"}),
         ("requeue", {"run_at": timedelta(hours=1)}, {"dead", "cancelled"}),
         ("discard", {}, {"dead"}),
-        ("cancel", {}, {"scheduled", "ready", "blocked", "retrying"}),
+        ("cancel", {}, {"scheduled", "ready", "blocked", "retrying", "running"}),
         ("run_now", {}, {"scheduled", "ready", "blocked", "retrying"}),
         ("reprioritize", {"priority": 9}, {"scheduled", "ready", "blocked", "retrying"}),
         ("move", {"queue": "mail"}, {"scheduled", "ready", "blocked", "retrying"}),
@@ -186,7 +186,21 @@ def test_every_verb_changes_what_it_may_and_nothing_else(storage, actor, verb, o
     operation = steps(operation)
     assert sum(operation.counts.values()) == len(sources)
     changed = {state for state, job_id in found.items() if row(job_id).version != before[state]}
-    assert changed == sources
+    assert changed == sources - {"running"}  # which is only asked
+
+
+def test_running_jobs_are_asked_and_their_workers_are_not_kept_waiting(storage, other, actor):
+    held = claimed(storage)
+    (ready,) = make(1, "ready")
+    operation = control.bulk_start("cancel", actor, filter="state:live")
+    if storage.vendor == "postgresql":
+        holder = hold(other, held.id)  # as its worker does that is about to finish
+    operation = run_step("default")
+    if storage.vendor == "postgresql":
+        release(holder)
+    assert operation.counts == {"cancelled": 1, "asked": 1}
+    assert operation.state == "finished"
+    assert states(held.id, ready) == ["running", "cancelled"]
 
 
 def test_due_times_are_moved_back_when_steps_come_late(storage, actor, small):

@@ -10,8 +10,17 @@ from jobqueue.engine.bulk_plan import BULK_VERBS
 
 pytestmark = pytest.mark.django_db
 
-READING = {"status", "require_change", "allowed_actions", "bulk_preview", "bulk_operation",
-           "bulk_operations"}  # fmt: skip
+READING = {
+    "status",
+    "schedules",
+    "require_change",
+    "allowed_actions",
+    "bulk_preview",
+    "bulk_operation",
+    "bulk_operations",
+    "check_schedule",
+    "preview_schedule",
+}
 OF_THEIR_VERB = {"bulk_start", "bulk_stop", "bulk_resume", "bulk_step"}
 
 

@@ -47,6 +47,9 @@ COMMIT_IDLE_TIMEOUT = "5s"
 frozen there would keep the row from everyone."""
 MAX_RERUNS = 3
 """Times one claim is run again, uncharged, after a serialization failure or a lost connection."""
+RERUN_SECONDS = 0.01
+"""Longest pause before the first of them, twice as long before each next: jobs that ran into each
+other would do so again, and use them up (seen: two jobs of 300 on a server set to serializable)."""
 KILL_SLACK_SECONDS = 2.0
 """What a job that is told to stop gets for it; then its supervisor replaces the process."""
 DEADLINE_SLACK_SECONDS = 5.0

@@ -19,6 +19,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
+import random
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -30,7 +31,7 @@ from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from jobqueue.compat import signal_is_heard, task_started
-from jobqueue.conf import LONG_TRANSACTION_SECONDS, MAX_RERUNS, Options, job_options
+from jobqueue.conf import LONG_TRANSACTION_SECONDS, MAX_RERUNS, RERUN_SECONDS, Options, job_options
 from jobqueue.engine.completion import announce_started, resolve_unknown_commit
 from jobqueue.engine.context import JobContext
 from jobqueue.engine.environment import Environment
@@ -255,6 +256,8 @@ def _run_atomic(run: Run, connection: BaseDatabaseWrapper, has_next: bool) -> En
         verdict = _judge(run, trial, connection, rerun)
         if verdict is not None:
             return verdict
+        # Those that met each other once meet again if both come back at once.
+        time.sleep(random.uniform(0.0, RERUN_SECONDS * 2**rerun))
         emit("job.rerun", job=run.claim.id, fence=run.claim.fence, error=repr(trial.error)[:200])
         args, kwargs = decode_arguments(run.claim.arguments)  # the last pass may have changed them
         run = replace(run, args=args, kwargs=kwargs)

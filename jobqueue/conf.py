@@ -19,6 +19,7 @@ from django.dispatch import receiver
 
 from jobqueue.declarations import Declaration, parse_schedules
 from jobqueue.exceptions import InvalidOptions, InvalidSchedule
+from jobqueue.limits import Limit, parse_limit
 from jobqueue.retry import Backoff, RetryPolicy
 
 BACKEND_PATH = "jobqueue.backend.JobQueueBackend"
@@ -165,6 +166,19 @@ def parse_timeout(value: Any) -> float:
     return _number(0.1, 30 * DAY_SECONDS)(value)
 
 
+def _queue_limits(value: Any) -> dict[str, Limit]:
+    if not isinstance(value, Mapping):
+        raise ValueError("must be a dict of limits by the name of a queue")
+    limits: dict[str, Limit] = {}
+    for queue, given in value.items():
+        if not isinstance(queue, str) or not 1 <= len(queue) <= MAX_QUEUE_NAME_LENGTH:
+            raise ValueError(f"has {queue!r}, which cannot be the name of a queue")
+        limits[queue] = limit = parse_limit(given)
+        if limit.key is not None or limit.name:
+            raise ValueError(f"gives {queue!r} a key or name; the limit of a queue has none")
+    return limits
+
+
 def _retention(value: Any) -> dict[str, float | None]:
     merged = dict(DEFAULT_RETENTION)
     if not isinstance(value, Mapping) or not set(value) <= set(merged):
@@ -231,6 +245,13 @@ class Options:
         60.0,
         _number(0, 86_400),
         "What one priority point is worth in seconds of waiting; bounds starvation.",
+    )
+    queue_limits: dict[str, Limit] = _option(
+        dict,
+        _queue_limits,
+        "How many jobs of a queue run at once over all workers, and start in a period: a number "
+        "or a Limit by the queue's name.",
+        factory=True,
     )
     max_arguments_bytes: int = _option(
         1024 * 1024, _whole(2, 64 * 1024 * 1024), "Bytes of encoded arguments."

@@ -24,6 +24,8 @@ unique        which jobs are twins, of which only one waits: True (equal argumen
 unique_key    the key itself, instead of one made of the arguments. Usually given by `using()`.
 expires       timedelta from the enqueue in which a job must start: no attempt starts after it, and
               a job that still waits is cancelled. Default: never. `using()` takes a datetime, too.
+limit         how many jobs of a key run at once, and start in a period, across all workers: a
+              number, or a `Limit` (`jobqueue.limits`). Default: none.
 tags          texts that find the job later, such as "order:42". Usually given by `using()`.
 
 Under another backend (Immediate, Dummy) these options are carried and ignored.
@@ -66,6 +68,7 @@ from jobqueue.engine import definitions
 from jobqueue.engine.arguments import check_call
 from jobqueue.engine.keys import checked_key
 from jobqueue.engine.registry import as_job_task, autodiscover, registry
+from jobqueue.limits import Limit
 from jobqueue.retry import RetryPolicy
 from jobqueue.unique import Unique, UniqueKey
 
@@ -117,6 +120,8 @@ class JobTask[**P, R](_FrameworkTask[P, R]):
     expires: datetime | timedelta | None = None
     unique: Unique | None = None
     unique_key: str | None = None
+    limit: Limit | None = field(default=None, hash=False)  # its key may be unhashable
+    limit_key: str | None = None
     is_async: bool = field(init=False, default=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -131,6 +136,7 @@ class JobTask[**P, R](_FrameworkTask[P, R]):
             "on_crash": definitions.on_crash_option(self.on_crash),
             "expose": definitions.expose_option(self.expose),
             "tags": definitions.tags_option(self.tags),
+            "limit": definitions.limit_option(self.limit, self.func, self.takes_context),
             "run_after": self._checked_run_after(),
             "unique": definitions.unique_option(self.unique, self.func, self.takes_context),
         }
@@ -141,6 +147,7 @@ class JobTask[**P, R](_FrameworkTask[P, R]):
             definitions.check_expires(self.expires, self.run_after)
         for name, value in changes.items():
             object.__setattr__(self, name, value)
+        definitions.limit_key_option(self.limit_key, self.limit)
         # super() without arguments means another class here: slots=True makes a new one.
         Task.__post_init__(self)
         registry.add(self)
@@ -166,13 +173,15 @@ class JobTask[**P, R](_FrameworkTask[P, R]):
         expires: datetime | timedelta | None = None,
         unique: Unique | UniqueKey | bool | None = None,
         unique_key: str | None = None,
+        limit_key: str | None = None,
     ) -> Self:
         """Return this task with other options; None leaves an option as it is.
 
         run_after: not before this time, or this long after the enqueue by the database's clock.
         expires: no attempt starts after this time, or this long after the enqueue.
         tags: replace the task's own. unique_key: the key of these jobs, instead of one made of
-        their arguments. unique: other rules, or False: not unique.
+        their arguments. unique: other rules, or False: not unique. limit_key: instead of what the
+        `key` of its limit gives.
 
         Raise InvalidTask, InvalidRunAfter, InvalidExpires or InvalidUniqueKey.
         """
@@ -186,6 +195,7 @@ class JobTask[**P, R](_FrameworkTask[P, R]):
             "expires": expires,
             "unique": unique,
             "unique_key": unique_key,
+            "limit_key": limit_key,
         }
         changes = {name: value for name, value in given.items() if value is not None}
         if unique is False:
@@ -205,6 +215,14 @@ class JobTask[**P, R](_FrameworkTask[P, R]):
     def timeout_seconds(self, options: Options) -> float:
         """Return how long one attempt may run."""
         return options.timeout if self.timeout is None else self.timeout
+
+    def key_for(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
+        """Return the key under which a job with these arguments is limited, None if it is not."""
+        if self.limit is None:
+            return None
+        return definitions.limit_key_of(
+            self.limit, self.limit_key, self.func, self.takes_context, args, kwargs
+        )
 
     def bind(self, /, *args: P.args, **kwargs: P.kwargs) -> Call:
         """Return the arguments of one job, for `enqueue_many`. Raise TypeError if they misfit."""
@@ -330,6 +348,7 @@ class TaskOptions(TypedDict, total=False):
     expires: timedelta
     unique: Unique | UniqueKey | Mapping[str, Any] | bool
     unique_key: str
+    limit: Limit | int | Mapping[str, Any]
 
 
 class _Decorator(Protocol):

@@ -8,7 +8,7 @@ InvalidExpires for a bad time.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -25,8 +25,10 @@ from jobqueue.conf import (
     parse_retry,
     parse_timeout,
 )
+from jobqueue.engine.arguments import bound_arguments, parameters_of
 from jobqueue.engine.keys import check_unique
-from jobqueue.exceptions import InvalidExpires, InvalidRunAfter
+from jobqueue.exceptions import InvalidArgument, InvalidExpires, InvalidRunAfter
+from jobqueue.limits import MAX_KEY_LENGTH, Limit, parse_limit
 from jobqueue.payload import storable_text
 from jobqueue.retry import RetryPolicy
 from jobqueue.unique import Unique
@@ -164,6 +166,68 @@ def tags_option(value: Any) -> tuple[str, ...]:
     if len(tags) > MAX_TAGS:
         raise InvalidTask(f"A job has at most {MAX_TAGS} tags, not {len(tags)}.")
     return tags
+
+
+def limit_option(value: Any, function: Callable[..., Any], takes_context: bool) -> Limit | None:
+    """Return `value` (a Limit, its keywords, how many run at once, None) as a Limit or None."""
+    if value is None:
+        return None
+    try:
+        limit = parse_limit(value)
+    except (ValueError, TypeError) as error:
+        raise InvalidTask(f"limit: {error}.") from None
+    if not _is_storable(limit.name or "x", MAX_KEY_LENGTH):
+        raise InvalidTask(f"limit: name cannot be stored: {limit.name!r}.")
+    known = parameters_of(function, takes_context)
+    unknown = sorted(limit.placeholders() - known.keys())
+    if unknown:
+        raise InvalidTask(
+            f"limit: key {limit.key!r} names {', '.join(unknown)}, which the task does not take; "
+            f"its parameters are {', '.join(known) or 'none'}."
+        )
+    return limit
+
+
+def limit_key_option(value: Any, limit: Limit | None) -> str | None:
+    """Return `value`, text that stands in for what the limit's `key` would give, or None."""
+    if value is None:
+        return None
+    if limit is None:
+        raise InvalidTask("limit_key needs a task with a limit: the limit has the numbers.")
+    if not isinstance(value, str) or not _is_storable(value, MAX_KEY_LENGTH):
+        raise InvalidTask(
+            f"limit_key is text of 1 to {MAX_KEY_LENGTH} characters, not {value!r:.300}."
+        )
+    return value
+
+
+def limit_key_of(
+    limit: Limit,
+    given: str | None,
+    function: Callable[..., Any],
+    takes_context: bool,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+) -> str | None:
+    """Return the key of a job with these arguments, which fit; None: this one has no limit.
+
+    Raise InvalidArgument for a key that cannot be stored. What a callable raises is the caller's.
+    """
+    task = f"{function.__module__}.{function.__qualname__}"
+    value: Any = given
+    if value is None and callable(limit.key):
+        value = limit.key(*args, **kwargs)
+        if value is None:
+            return None
+    elif value is None and limit.key is not None:
+        value = limit.text_of(bound_arguments(function, takes_context, args, kwargs))
+    key = limit.key_of(task, None if value is None else str(value))
+    if not _is_storable(key, MAX_KEY_LENGTH):
+        raise InvalidArgument(
+            f"The key of a limit is text of 1 to {MAX_KEY_LENGTH} characters without NUL, not "
+            f"{key!r:.300}. Derive it from an id."
+        )
+    return key
 
 
 def check_run_after(value: datetime | timedelta) -> None:

@@ -98,11 +98,12 @@ def new_jobs(
     task: JobTask[..., Any], pairs: Iterable[Pair], alias: str, options: Options
 ) -> list[NewJob]:
     """Return the rows to insert. Ids ascend with the calls: equals in rank run in that order."""
-    texts = [_encoded(task, pair, position, options) for position, pair in enumerate(pairs)]
+    calls = [_encoded(task, pair, position, options) for position, pair in enumerate(pairs)]
     common = _common_values(task, alias, options)
-    ids = sorted(new_job_id() for _ in texts)
+    ids = sorted(new_job_id() for _ in calls)
     jobs = [
-        NewJob(id=job_id, arguments=text, **common) for job_id, text in zip(ids, texts, strict=True)
+        NewJob(id=job_id, arguments=text, limit_key=limit_key, **common)
+        for job_id, (text, limit_key) in zip(ids, calls, strict=True)
     ]
     return jobs if task.unique is None else [_with_key(job, task, task.unique) for job in jobs]
 
@@ -116,7 +117,10 @@ def _with_key(job: NewJob, task: JobTask[..., Any], unique: Unique) -> NewJob:
     return replace(job, unique_key=key, unique_until=str(unique.until), unique_window=window)
 
 
-def _encoded(task: JobTask[..., Any], pair: Pair, position: int, options: Options) -> str:
+def _encoded(
+    task: JobTask[..., Any], pair: Pair, position: int, options: Options
+) -> tuple[str, str | None]:
+    """Return the arguments of one call as text, and the key under which it is limited."""
     try:
         args, kwargs = _checked_pair(pair)
     except (TypeError, ValueError):
@@ -126,7 +130,8 @@ def _encoded(task: JobTask[..., Any], pair: Pair, position: int, options: Option
         ) from None
     try:
         check_call(task.func, task.takes_context, args, kwargs)
-        return encode_arguments(args, kwargs, options.max_arguments_bytes)
+        text = encode_arguments(args, kwargs, options.max_arguments_bytes)
+        return text, task.key_for(args, kwargs) if task.limit is not None else None
     except (TypeError, ValueError) as error:
         if position:
             error.add_note(f"In call {position} of enqueue_many().")

@@ -271,6 +271,7 @@ def _copy(desk: Desk, job: Any, tags: tuple[str, ...]) -> NewJob:
         unique_key=job.unique_key,
         unique_until=job.unique_until,
         copied_from=job.id,
+        limit_key=job.limit_key,
         created_by=desk.actor.name,
         tags=tags,
     )

@@ -22,6 +22,7 @@ from uuid import UUID
 
 from jobqueue.conf import Options, job_options
 from jobqueue.engine.completion import Fenced, announce_death, announce_finished
+from jobqueue.engine.limits import admit
 from jobqueue.engine.outcomes import next_try
 from jobqueue.events import emit
 from jobqueue.exceptions import TaskNotRegistered, TimeLimitExceeded, WorkerLost
@@ -131,6 +132,7 @@ def release(storage: Storage, held: Sequence[Held], death: Death, options: Optio
             continue
         counts[ending.state] += 1
         _announce(job, ending)
+    admit(storage, (job.limit_key for job in held))
     return Recovered(released, counts[State.READY] + counts[State.RETRYING], counts[State.DEAD])
 
 
@@ -141,6 +143,7 @@ def release_uncharged(storage: Storage, held: Sequence[Held]) -> int:
     for job, ending in zip(held, endings, strict=True):
         if ending.state == State.CANCELLED and (job.id, job.fence) not in unmatched:
             _announce(job, ending)
+    admit(storage, (job.limit_key for job in held))
     return len(endings) - len(unmatched)
 
 
@@ -155,6 +158,7 @@ def reap_overdue(storage: Storage, held: Sequence[Held], options: Options) -> Re
     ]
     for job, ending in done:
         _announce(job, ending)
+    admit(storage, (job.limit_key for job in held))
     buried = sum(ending.state == State.DEAD for _, ending in done)
     return Recovered(0, len(done) - buried, buried)
 

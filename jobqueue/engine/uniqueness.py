@@ -71,7 +71,7 @@ def _one_a_key(jobs: Sequence[NewJob], on_conflict: str) -> dict[str, NewJob]:
             continue
         first = found.setdefault(key, job)
         if on_conflict == REPLACE:
-            found[key] = replace(first, arguments=job.arguments)
+            found[key] = replace(first, arguments=job.arguments, limit_key=job.limit_key)
     return dict(sorted(found.items()))
 
 

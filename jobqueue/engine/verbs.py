@@ -13,9 +13,11 @@ from uuid import UUID
 from django.conf import settings
 from django.db import transaction
 
+from jobqueue import hints
 from jobqueue.compat import DEFAULT_TASK_QUEUE_NAME, TASK_MAX_PRIORITY, TASK_MIN_PRIORITY
 from jobqueue.engine.changes import Change, announce_ends, jobs, send_hints
 from jobqueue.engine.definitions import as_moment, check_run_after
+from jobqueue.engine.limits import admit
 from jobqueue.engine.operations import ASKED, Desk
 from jobqueue.engine.queues import check_name
 from jobqueue.exceptions import InvalidArgument, RowLocked
@@ -98,9 +100,16 @@ def cancel(desk: Desk, reason: str = "", force: bool = False) -> Change:
         done="cancelled",
         sources=ACTIONS["cancel"],
         apply=apply,
-        follow=announce_ends,
+        follow=_follow_cancel,
         reason=reason,
     )
+
+
+def _follow_cancel(desk: Desk, changed: Sequence[UUID]) -> None:
+    announce_ends(desk, changed)
+    keys = set(jobs(desk, changed).exclude(limit_key=None).values_list("limit_key", flat=True))
+    if keys:
+        desk.after_commit(lambda: hints.send(desk.backend, admit(desk.storage(), keys).queues))
 
 
 def _force(desk: Desk, storage: Storage, ids: Sequence[UUID], reason: str) -> set[UUID]:

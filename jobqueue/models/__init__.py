@@ -10,6 +10,7 @@ from jobqueue.models.bulk_operation import BulkOperation, BulkState
 from jobqueue.models.cancel_request import CancelRequest
 from jobqueue.models.error_group import ErrorGroup
 from jobqueue.models.job import Job
+from jobqueue.models.limit import Limit, LimitUse
 from jobqueue.models.log_line import LogLine
 from jobqueue.models.progress import Progress
 from jobqueue.models.queue import Queue
@@ -29,6 +30,8 @@ __all__ = [
     "ErrorGroup",
     "Job",
     "JobTag",
+    "Limit",
+    "LimitUse",
     "LogLine",
     "Progress",
     "Queue",

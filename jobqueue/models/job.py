@@ -195,6 +195,12 @@ class Job(models.Model):
                 condition=Q(schedule__gt="", state__in=_LIVE),
             ),
             models.Index(
+                name="jobqueue_job_limit",
+                fields=["limit_key", "state", "queue", "rank", "id"],
+                condition=Q(limit_key__isnull=False)
+                & Q(state__in=[State.BLOCKED, State.READY, State.RUNNING]),
+            ),
+            models.Index(
                 name="jobqueue_job_dead", fields=["finished_at"], condition=Q(state=State.DEAD)
             ),
         )

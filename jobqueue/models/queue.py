@@ -12,6 +12,7 @@ class Queue(models.Model):
     paused = models.BooleanField(default=False)
     paused_at = models.DateTimeField(null=True)
     paused_by = models.CharField(max_length=255, default="", blank=True)
+    limited = models.BooleanField(default=False, help_text="The limit queue:NAME has numbers.")
     paused_reason = models.CharField(max_length=255, default="", blank=True)
 
     class Meta:

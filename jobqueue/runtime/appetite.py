@@ -47,6 +47,17 @@ class Appetite:
         """Note that claims found no slot in time: claim ahead of none until one has become free."""
         self._is_stuck = True
 
+    def limited_room(self, running: int, waiting: int, limited_waiting: int) -> int:
+        """Return how many jobs with a limit to claim now: they are never taken ahead.
+
+        A claimed one counts against its limit while it waits. It starts before all others that
+        wait, so where the slots are kept busy by short jobs one may stand by for the next.
+        """
+        free = self._slots - running - waiting
+        if free > 0:
+            return free
+        return int(self._ahead() > 0 and not limited_waiting)
+
     def may_wait(self, claim: Claim, waiting: int) -> bool:
         """Return whether `claim` may stand behind `waiting` others until a slot is free."""
         if waiting < self._slots:

@@ -3,6 +3,9 @@
 A claim looks at a bounded window per queue. Where a full window holds nothing this worker can
 run, the rows behind it would starve, so the next look starts after it. Where nothing is left to
 look at, the next look comes with a hint or the poll, not with every turn of the loop.
+
+Claims let jobs with a limit take part only while there are some (`has_limited`): found out by the
+look that follows an empty claim, and once a second where none is ever empty.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import random
 import time
 from collections.abc import Sequence
 
+from jobqueue.engine.limits import Taken
 from jobqueue.storage import Storage
 
 LOWEST_RANK = -(2**63)
@@ -42,6 +46,9 @@ class Lookout:
         self._hints_at_look = 0
         self.empty_looks = 0
         self.refused = 0
+        self._busy_since: float | None = None  # no claim was empty, and none looked at limits
+        self._full: set[str] = set()
+        self.has_limited = False
 
     @property
     def is_due(self) -> bool:
@@ -58,34 +65,51 @@ class Lookout:
         """Return the queues to claim from, and the rank to start at in each."""
         self._hints_at_look = self._hints
         now = time.monotonic()
+        if self._busy_since is not None and now - self._busy_since > LOOK_AGAIN_SECONDS:
+            self.has_limited = True
+            self._busy_since = now
         if now - self._looked_at > LOOK_AGAIN_SECONDS:
             self._floors.clear()
             if not self._names:
                 self._seen = storage.live_queues()
             self._looked_at = now
-        return self._seen, self._current_floors()
+        return self._seen, self._current_floors(self._seen)
 
     def found_something(self) -> None:
         """Note that a claim brought jobs, or that a job has ended, which may have enqueued some."""
         self.empty_looks = 0
         self._contended_seconds = CONTENDED_SECONDS
+        if self._busy_since is None:
+            self._busy_since = time.monotonic()
 
-    def found_nothing(self, storage: Storage) -> bool:
+    def learn(self, taken: Taken) -> None:
+        """Note what a claim that let jobs with a limit take part has met."""
+        self.has_limited = taken.has_limited
+        self._full = taken.full_queues
+
+    def found_nothing(self, storage: Storage, taken: Taken | None = None) -> bool:
         """Note that a claim came back empty; return whether to look again at once.
 
-        At once behind full windows without use, which are skipped; in a moment where others were
-        faster: looking again while they still hold the rows would only slow them down.
+        At once behind full windows without use, which are skipped, and where only jobs with a limit
+        are; in a moment where others were faster: looking again while they still hold the rows
+        would only slow them down. A full queue is left until it has room.
         """
-        floors = self._current_floors()
-        windows = storage.read_windows(self._seen, floors, self.tasks)
-        if any(window.is_usable for window in windows):
+        self._busy_since = None
+        taken = Taken() if taken is None else taken  # an empty one is false
+        seen = [name for name in self._seen if name not in taken.full_queues]
+        floors = self._current_floors(seen)
+        windows = storage.read_windows(seen, floors, self.tasks)
+        if not self.has_limited and any(window.has_limited for window in windows):
+            self.has_limited = True
+            return True
+        if taken.is_contended or any(window.is_usable or window.has_limited for window in windows):
             self._rest(self._contended_seconds * random.uniform(0.5, 1.5))
             self._contended_seconds = min(self._contended_seconds * 2, self._poll_seconds)
             return False
         # Up to the last rank, not past it: jobs behind the window may have the same one.
         skipped = {
             name: max(window.last_rank, floor + 1)
-            for name, floor, window in zip(self._seen, floors, windows, strict=True)
+            for name, floor, window in zip(seen, floors, windows, strict=True)
             if window.last_rank is not None
         }
         self._floors.update(skipped)
@@ -103,11 +127,16 @@ class Lookout:
         if self._hints == self._hints_at_look:
             self._rest_until = time.monotonic() + seconds
 
+    def has_ended(self, queue: str) -> None:
+        """Look again if a job of this queue has ended, and the queue was full."""
+        if queue in self._full:
+            self._rest_until = 0.0
+
     def hinted(self) -> None:
         """Look from the front again, and now: something was enqueued. Any thread may call this."""
         self._hints += 1
         self._looked_at = 0.0
         self._rest_until = 0.0
 
-    def _current_floors(self) -> list[int]:
-        return [self._floors.get(name, LOWEST_RANK) for name in self._seen]
+    def _current_floors(self, names: Sequence[str]) -> list[int]:
+        return [self._floors.get(name, LOWEST_RANK) for name in names]

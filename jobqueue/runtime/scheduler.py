@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -14,6 +14,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from jobqueue import hints
 from jobqueue.conf import Options
 from jobqueue.engine.declared import aliases_of, is_declared, sync
+from jobqueue.engine.limits import sweep_limits
 from jobqueue.engine.retention import prune
 from jobqueue.engine.sweeps import expire_due, obey_requests, promote_due, sweep_unknown
 from jobqueue.engine.ticking import tick_schedules
@@ -35,9 +36,10 @@ PRUNE_SECONDS = 300.0
 class Scheduler:
     """One scheduler; `run_once` is driven by a `Loop`.
 
-    only_promote: leave out ticks, sweeps and pruning (--no-maintenance); to promote and to expire,
-    which both clear the way of claims, is every worker's. Schedules of every alias in the database
-    are ticked: workers run their jobs, too.
+    only_promote: leave out ticks, sweeps and pruning (--no-maintenance); to promote, to expire and
+    to admit under limits, which clear the way of claims, is every worker's. queues: those that the
+    workers beside it serve; empty: all. Schedules of every alias in the database are ticked:
+    workers run their jobs, too.
     """
 
     def __init__(
@@ -47,6 +49,7 @@ class Scheduler:
         direct: bool,
         should_stop: Callable[[], bool] = lambda: False,
         only_promote: bool = False,
+        queues: Sequence[str] = (),
     ) -> None:
         self._alias = alias
         self._options = options
@@ -56,6 +59,8 @@ class Scheduler:
         self._bulk = BulkRunner(alias, options)
         self._aliases = aliases_of(options.database)
         self._sync_at = 0.0
+        self._queues = tuple(queues) or None
+        self._limits_after = ""
         self._sweep_at = 0.0
         self._prune_at = time.monotonic() + PRUNE_SECONDS * random.random()
         self._rollups = RollupDuty()
@@ -70,6 +75,8 @@ class Scheduler:
         expire_due(storage)
         obey_requests(storage)
         queues = promote_due(storage)
+        admitted, self._limits_after = sweep_limits(storage, self._queues, self._limits_after)
+        queues |= admitted.queues
         now = time.monotonic()
         if not self._only_promote:
             queues |= self._maintain(storage, now)
@@ -81,6 +88,7 @@ class Scheduler:
         if not self._only_promote and now >= self._prune_at:
             self._prune_at = now + PRUNE_SECONDS * random.uniform(0.5, 1.5)
             prune(storage, self._options, self._should_stop)
+            storage.prune_uses()
         if not self._only_promote:
             self._rollups.run_once(storage)
         if not self._only_promote and self._bulk.run_once(storage):

@@ -36,6 +36,8 @@ Finished = tuple[Ended, int | None]
 PUT_OFF_SECONDS = 0.1
 MAX_PUT_OFF_SECONDS = 5.0
 """Pauses between tries to write an end that could not be written; they double."""
+_Waiting = tuple[float, Claim]
+"""When a claim was put, and the claim."""
 
 
 class Outbox:
@@ -95,8 +97,9 @@ class ThreadSlots:
         self._ledger = ledger
         self._outbox = outbox
         self._make = make
-        self._queue: queue.SimpleQueue[Claim | None] = queue.SimpleQueue()
-        self._since: deque[float] = deque()  # when each that waits was put, oldest first
+        self._tickets: queue.SimpleQueue[bool] = queue.SimpleQueue()  # one a claim; False: stop
+        self._first: deque[_Waiting] = deque()
+        self._others: deque[_Waiting] = deque()
         self._busy = bytearray(count)  # one flag a thread: nothing to lock
         self._threads = [
             threading.Thread(target=self._work, args=(n,), name=f"jobqueue-slot-{n}", daemon=True)
@@ -107,28 +110,34 @@ class ThreadSlots:
         for thread in self._threads:
             thread.start()
 
-    def put(self, claim: Claim) -> None:
-        """Let a free slot run `claim`, or the next to become free."""
-        self._since.append(time.monotonic())
-        self._queue.put(claim)
+    def put(self, claim: Claim, *, is_first: bool = False) -> None:
+        """Let a free slot run `claim`, or the next to become free.
+
+        is_first: before all that wait and are not.
+        """
+        (self._first if is_first else self._others).append((time.monotonic(), claim))
+        self._tickets.put(True)
 
     def take_back(self, older_than: float = 0.0) -> list[Claim]:
         """Return claims that have waited longer than `older_than` seconds without starting."""
         taken: list[Claim] = []
         limit = time.monotonic() - older_than
-        with suppress(queue.Empty, IndexError):  # a slot was faster
-            while self._since[0] <= limit:
-                claim = self._queue.get_nowait()
-                if claim is None:
-                    self._queue.put(None)
-                    break
-                self._since.popleft()
-                taken.append(claim)
+        for waiting in (self._first, self._others):
+            with suppress(queue.Empty, IndexError):  # a slot was faster
+                while waiting[0][0] <= limit:
+                    if not self._tickets.get_nowait():
+                        self._tickets.put(False)
+                        return taken
+                    taken.append(self._pop(waiting))
         return taken
 
     @property
     def waiting(self) -> int:
-        return self._queue.qsize()
+        return self._tickets.qsize()
+
+    @property
+    def waiting_first(self) -> int:
+        return len(self._first)
 
     @property
     def running(self) -> int:
@@ -137,36 +146,43 @@ class ThreadSlots:
     def stop(self, timeout: float) -> None:
         """End the threads, which must be idle."""
         for _ in self._threads:
-            self._queue.put(None)
+            self._tickets.put(False)
         for thread in self._threads:
             thread.join(timeout)
 
     def _work(self, number: int) -> None:
         while (claim := self._next()) is not None:
-            with suppress(IndexError):
-                self._since.popleft()
             self._busy[number] = 1
             entry = None
             try:
                 entry = self._ledger.start(claim.id, claim.fence, claim.timeout)
                 run = self._make(claim)
-                has_next = self._queue.qsize() > 0
+                has_next = self._tickets.qsize() > 0
                 ended = run if isinstance(run, Ended) else run_sync(run, has_next=has_next)
             except BaseException as error:  # none is expected; a slot less would be for good
                 ended = broken(claim, error)
             self._ledger.ended(entry)
             self._busy[number] = 0
             # A job that committed itself leaves nothing to write: no hurry while others wait here.
-            is_urgent = not ended.committed or self._queue.qsize() <= self.count
+            is_urgent = not ended.committed or self._tickets.qsize() <= self.count
             self._outbox.put((ended, entry), is_urgent=is_urgent)
         connections.close_all()
 
     def _next(self) -> Claim | None:
         """Return what to run next; a thread that has to wait for it keeps nothing open."""
-        with suppress(queue.Empty):
-            return self._queue.get_nowait()
-        leave_kept_block()
-        return self._queue.get()
+        try:
+            has_claim = self._tickets.get_nowait()
+        except queue.Empty:
+            leave_kept_block()
+            has_claim = self._tickets.get()
+        return self._pop(self._first) if has_claim else None
+
+    def _pop(self, waiting: deque[_Waiting]) -> Claim:
+        """Return the oldest of `waiting`, else of the others: there is one for each ticket."""
+        try:
+            return waiting.popleft()[1]
+        except IndexError:
+            return (self._others if waiting is self._first else self._first).popleft()[1]
 
 
 class AsyncSlots:

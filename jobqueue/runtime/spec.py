@@ -34,6 +34,7 @@ class ChildSpec:
     max_jobs: int | None = None
     max_memory_bytes: int | None = None
     reload: bool = False
+    strict_order: bool = False
     sys_path: tuple[str, ...] = field(default_factory=lambda: tuple(sys.path))
     settings_module: str = field(
         default_factory=lambda: os.environ.get("DJANGO_SETTINGS_MODULE", "")

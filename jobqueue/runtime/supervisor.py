@@ -73,6 +73,7 @@ class WorkerPlan:
     name: str = ""
     log_format: str = "auto"
     log_level: str = "info"
+    strict_order: bool = False
 
 
 @dataclass(slots=True)
@@ -275,6 +276,7 @@ class Supervisor:
             max_jobs=None if alone else self.plan.max_jobs,
             max_memory_bytes=None if alone else self.plan.max_memory_bytes,
             reload=self.plan.reload and not alone,
+            strict_order=self.plan.strict_order,
         )
         process = subprocess.Popen(
             [sys.executable, *_interpreter_flags(), "-m", "jobqueue.runtime.child", spec.dump()],

@@ -45,6 +45,7 @@ class Upkeep:
             direct,
             should_stop=lambda: self._loops[0].is_stopping,
             only_promote=not plan.maintenance,
+            queues=plan.queues,
         )
         self._scheduler = scheduler
         self._loops = [

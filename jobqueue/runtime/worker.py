@@ -13,6 +13,7 @@ import random
 import socket
 import threading
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from uuid import UUID
 
@@ -24,6 +25,7 @@ from jobqueue.engine import delivery, log_capture
 from jobqueue.engine.completion import flush
 from jobqueue.engine.environment import Environment
 from jobqueue.engine.execution import Run, prepare
+from jobqueue.engine.limits import Taken, Wish, admit, claim_free, seed, take, take_alone
 from jobqueue.engine.middleware import Middleware
 from jobqueue.engine.outcomes import Ended
 from jobqueue.events import emit
@@ -37,6 +39,7 @@ from jobqueue.runtime.holdings import Holdings
 from jobqueue.runtime.ledger import ENOUGH_EMPTY_LOOKS, Counters, Ledger
 from jobqueue.runtime.logs import configure
 from jobqueue.runtime.lookout import Lookout
+from jobqueue.runtime.openings import Openings
 from jobqueue.runtime.orders import ignore_signals, obey
 from jobqueue.runtime.recycling import Recycling
 from jobqueue.runtime.reporter import Reporter
@@ -96,6 +99,7 @@ class Worker:
         self._reporter = Reporter(self.environment)
         self._watchdog = Watchdog(self._held.runs, self._ledger, self._heartbeat.has_lease)
         self._delivery = delivery.begin()
+        self._openings = Openings()
         self._is_hinted = False
         self._heard_of: set[str] = set()
         self._discovery = Discovery()
@@ -146,12 +150,16 @@ class Worker:
     def _pause(self) -> float:
         """Seconds until the next look, but the loop turns at least twice for every beat."""
         rest = min(self._for_threads.rest_seconds, self._for_loop.rest_seconds)
+        rest = min(rest, self._openings.next_seconds)
         return min(rest + 0.001, self.options.heartbeat_seconds / 2)
 
     def run_once(self) -> bool:
         """One turn; return whether there was work, so that the next turn should come at once."""
         self._heartbeat.loop_turned()
         flushed = self._flush()
+        if due := self._openings.due():
+            self._let_start(due)
+            self._look_again()  # a queue may be among them
         self._leave_if_due()
         is_ending = self._is_ending
         if is_ending:
@@ -201,7 +209,8 @@ class Worker:
         return code
 
     def _register(self) -> None:
-        self._storage().register_worker(
+        storage = self._storage()
+        storage.register_worker(
             NewWorker(
                 id=self.spec.identity_id,
                 kind="worker",
@@ -218,6 +227,7 @@ class Worker:
                 direct=self.spec.direct,
             )
         )
+        seed(storage, self._tasks.values(), self.spec.backend, self.options)
 
     # --- claim ----------------------------------------
 
@@ -229,32 +239,42 @@ class Worker:
             return self._claim_alone()
         if len(self._outbox) >= self.options.batch:
             return 0  # ends are written first: more of them would find no room in the ledger
-        room = self._appetite.room(self._threads.running, self._threads.waiting)
-        claimed = self._fetch(self._for_threads, self._recycling.room(room))
+        running, waiting = self._threads.running, self._threads.waiting
+        room = self._recycling.room(self._appetite.room(running, waiting))
+        limited = self._appetite.limited_room(running, waiting, self._threads.waiting_first)
+        claimed = self._fetch(self._for_threads, room, limited)
         room = min(self._coroutines.count - self._coroutines.running, self.options.batch)
-        claimed += self._fetch(self._for_loop, self._recycling.room(room))
+        claimed += self._fetch(self._for_loop, self._recycling.room(room), room)
         self._listener.want(self._threads.running < self._threads.count)
         return claimed
 
-    def _fetch(self, lookout: Lookout, room: int) -> int:
+    def _fetch(self, lookout: Lookout, room: int, limited_room: int) -> int:
         if room <= 0 or not lookout.is_due:
             return 0
         storage = self._storage()
         queues, floors = lookout.look(storage)
-        claims: list[Claim] = []
+        taken = Taken()
         if queues:
             room += lookout.refused  # or they would keep their place before others for ever
-            claims = storage.claim_many(self.spec.identity_id, queues, lookout.tasks, room, floors)
-            self._share_hint(queues, is_full=len(claims) == room)
-        if claims:
+            wish = Wish(
+                self.spec.identity_id, queues, lookout.tasks, floors, self.spec.strict_order
+            )
+            if lookout.has_limited and limited_room > 0:
+                taken = take(storage, wish, room, limited_room)
+                lookout.learn(taken)
+                self._openings.note(taken.opens)
+            else:
+                taken.claims = claim_free(storage, wish, room)
+            self._share_hint(queues, is_full=len(taken) == room)
+        if len(taken):
             lookout.found_something()
-        elif lookout.found_nothing(storage):
+        elif lookout.found_nothing(storage, taken):
             self._wake.set()
-        taken = self._take(claims)
-        lookout.refused = min(len(claims) - taken, self._threads.count)
-        if claims and not taken:
+        kept = self._take(taken)
+        lookout.refused = min(len(taken) - kept, self._threads.count)
+        if len(taken) and not kept:
             lookout.rest()  # all were handed back: claiming them again at once would go on for ever
-        return taken
+        return kept
 
     def _share_hint(self, queues: list[str], *, is_full: bool) -> None:
         """Pass a hint on that led to a full batch: there may be work for another worker, too."""
@@ -276,31 +296,36 @@ class Worker:
         if self._for_loop.tasks:
             self._coroutines.start()
         self._storage().update_worker_tasks(self.spec.identity_id, sorted(self._tasks))
+        seed(self._storage(), self._tasks.values(), self.spec.backend, self.options)
 
     def _claim_alone(self) -> int:
         queues, _ = self._for_threads.look(self._storage())
-        names = sorted(self._tasks)
-        claims = self._storage().claim_alone(self.spec.identity_id, queues, names)
+        wish = Wish(self.spec.identity_id, queues, sorted(self._tasks))
+        taken = take_alone(self._storage(), wish)
         self._is_spent = True  # one suspect, then this process ends
-        return self._take(claims)
+        return self._take(taken)
 
-    def _take(self, claims: list[Claim]) -> int:
+    def _take(self, taken: Taken) -> int:
         """Hand claims to the slots; give back what must not wait or is held already."""
-        back = []
-        for claim in claims:
-            is_async = self._tasks[claim.task].is_async  # a coroutine waits behind nobody
-            may_wait = is_async or self._appetite.may_wait(claim, self._threads.waiting)
-            if claim.id in self._held or not may_wait:
-                back.append(claim)
-                continue
-            self._held[claim.id] = (claim.fence, None)
-            if is_async:
-                self._coroutines.put(claim)
-            else:
-                self._threads.put(claim)
+        back = [claim for claim in taken.limited if not self._put(claim, is_first=True)]
+        back += [claim for claim in taken.claims if not self._put(claim)]
         self._release(back)  # without a hint: it would wake this very process
-        self._recycling.took(len(claims) - len(back))
-        return len(claims) - len(back)
+        self._recycling.took(len(taken) - len(back))
+        return len(taken) - len(back)
+
+    def _put(self, claim: Claim, *, is_first: bool = False) -> bool:
+        """Hand a claim to a slot; return False if it is not to be kept."""
+        is_async = self._tasks[claim.task].is_async  # a coroutine waits behind nobody
+        if not (is_async or is_first or self._appetite.may_wait(claim, self._threads.waiting)):
+            return False
+        if claim.id in self._held:
+            return False
+        self._held[claim.id] = (claim.fence, None)
+        if is_async:
+            self._coroutines.put(claim)
+        else:
+            self._threads.put(claim, is_first=is_first)
+        return True
 
     def _make(self, claim: Claim) -> Run | Ended:
         """Return the run of a claim, in the slot that runs it."""
@@ -325,12 +350,24 @@ class Worker:
         for item in finished:
             if id(item[0]) not in again:
                 self._forget(item)
+        ended = (ended for ended, _ in finished if id(ended) not in again)
+        self._let_start({one.claim.limit_key for one in ended})
         return len(finished) - len(left)
+
+    def _let_start(self, keys: Iterable[str | None]) -> None:
+        """Admit the next jobs of keys that have got room, and look for them."""
+        admitted = admit(self._storage(), keys)
+        self._openings.note(admitted.opens)
+        if admitted.queues:
+            self._look_again()
+            hints.send(self.spec.backend, admitted.queues, self._connection)
 
     def _forget(self, item: Finished) -> None:
         ended, entry = item
         self._held.pop(ended.claim.id, None)
         self._ledger.clear(entry)
+        self._for_threads.has_ended(ended.claim.queue)
+        self._for_loop.has_ended(ended.claim.queue)
         if self._tasks[ended.claim.task].is_async:
             self._coroutines.done()
         else:
@@ -375,9 +412,12 @@ class Worker:
 
     def _on_hint(self, queue: str) -> None:
         self._is_hinted = True
+        self._look_again()
+        self._wake.set()
+
+    def _look_again(self) -> None:
         self._for_threads.hinted()
         self._for_loop.hinted()
-        self._wake.set()
 
     def drain(self) -> None:
         """Claim nothing more, end the jobs in hand and exit; harmless when called again."""

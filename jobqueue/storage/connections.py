@@ -92,9 +92,10 @@ def is_direct(alias: str) -> bool:
 def transaction_on(connection: BaseDatabaseWrapper) -> Iterator[None]:
     """A transaction on one of our own connections (``atomic`` knows only Django's).
 
-    On Django's inside a TestCase, the test's own transaction.
+    Inside one that is open already a part of it; on Django's inside a TestCase, the test's own.
     """
-    if connection.in_atomic_block:
+    is_open = connection.connection is not None and not connection.autocommit
+    if connection.in_atomic_block or is_open:
         yield
         return
     connection.set_autocommit(False, force_begin_transaction_with_broken_autocommit=True)

@@ -27,6 +27,7 @@ from jobqueue.states import Blame
 from jobqueue.storage.connections import transaction_on
 from jobqueue.storage.errors import LOCK_NOT_AVAILABLE, sqlstate
 from jobqueue.storage.postgres_commit import finish_and_commit, may_go_together
+from jobqueue.storage.postgres_limits import PostgresLimits
 from jobqueue.storage.postgres_reports import PostgresReports
 from jobqueue.storage.postgres_requests import PostgresRequests
 from jobqueue.storage.postgres_rollups import PostgresRollups
@@ -52,16 +53,18 @@ from jobqueue.storage.records import (
 )
 from jobqueue.storage.rows import (
     LOWEST_RANK,
+    by_urgency,
     ending_row,
     lease_errors,
     new_job_row,
-    urgency,
+    turn_of_queues,
     worker_row,
 )
 from jobqueue.storage.statements import statement
 
 
 class PostgresStorage(
+    PostgresLimits,
     PostgresReports,
     PostgresRequests,
     PostgresUnique,
@@ -90,20 +93,21 @@ class PostgresStorage(
         limit: int,
         floors: Sequence[int] | None = None,
         now: datetime | None = None,
+        strict: bool = False,
     ) -> list[Claim]:
-        rows = self._rows(
-            "claim_jobs",
-            worker=worker,
-            queues=list(queues),
-            floors=list(floors or [LOWEST_RANK] * len(queues)),
-            tasks=list(tasks),
-            limit=limit,
-            window=CLAIM_WINDOW,
-            now=now,
+        rows = self._run(
+            statement(self.vendor, "claim_jobs", turn=turn_of_queues(strict)),
+            {
+                "worker": worker,
+                "queues": list(queues),
+                "floors": list(floors or [LOWEST_RANK] * len(queues)),
+                "tasks": list(tasks),
+                "limit": limit,
+                "window": CLAIM_WINDOW,
+                "now": now,
+            },
         )
-        claims = [Claim._make(row) for row in rows]
-        claims.sort(key=urgency)  # RETURNING has no order
-        return claims
+        return by_urgency([Claim._make(row) for row in rows], queues if strict else None)
 
     def claim_alone(
         self, worker: UUID, queues: Sequence[str], tasks: Sequence[str], now: datetime | None = None

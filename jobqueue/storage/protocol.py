@@ -22,6 +22,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.module_loading import import_string
 
 from jobqueue.states import Blame
+from jobqueue.storage.limits import LimitStatements
 from jobqueue.storage.records import (
     Claim,
     EndedJob,
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 
 
 class Storage(
+    LimitStatements,
     ReportStorage,
     RequestStorage,
     UniqueJobs,
@@ -82,18 +84,20 @@ class Storage(
         limit: int,
         floors: Sequence[int] | None = None,
         now: datetime | None = None,
+        strict: bool = False,
     ) -> list[Claim]:
         """Claim up to `limit` ready jobs of `tasks` from `queues`, the most urgent first.
 
-        Nothing is claimed from a paused queue, for a worker whose row is dead, or of a job that
-        must run alone. `floors` (a rank per queue) skips the rows below it.
+        Nothing is claimed from a paused queue, for a worker whose row is dead, of a job that
+        must run alone, or under a limit (`jobqueue.storage.limits`). `floors` (a rank per queue)
+        skips the rows below it. strict: the order of `queues` goes before rank.
         """
         raise NotImplementedError
 
     def claim_alone(
         self, worker: UUID, queues: Sequence[str], tasks: Sequence[str], now: datetime | None = None
     ) -> list[Claim]:
-        """Claim one ready job that must run alone; an empty list if there is none."""
+        """Claim one ready job that must run alone and has no limit; empty if there is none."""
         raise NotImplementedError
 
     def alone_waiting(self, queues: Sequence[str]) -> int:

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
+from jobqueue.limits import queue_key
 from jobqueue.payload import ErrorText
 from jobqueue.states import Blame
 
@@ -43,6 +44,7 @@ class NewJob:
     schedule: str = ""
     tick: datetime | None = None
     blocked: str = ""
+    limit_key: str | None = None
     tags: tuple[str, ...] = ()
 
 
@@ -91,17 +93,62 @@ class Claim(NamedTuple):
     alone: bool
     claimed_at: datetime
     rank: int
+    limit_key: str | None = None
+
+
+class Limited(NamedTuple):
+    """A ready job that may start only if its key, its queue, or both have room."""
+
+    id: UUID
+    rank: int
+    queue: str
+    limit_key: str | None
+    in_limited_queue: bool
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys of all limits that it is under."""
+        own = () if self.limit_key is None else (self.limit_key,)
+        return (*own, queue_key(self.queue)) if self.in_limited_queue else own
+
+
+class Room(NamedTuple):
+    """How many more jobs of a key may start now; None: any number.
+
+    part_seconds: length of one part of its period, None without a rate. opens_in: seconds until
+    the oldest start in the period no longer counts.
+    """
+
+    places: int | None
+    part_seconds: float | None = None
+    opens_in: float | None = None
+
+    @property
+    def is_full(self) -> bool:
+        return self.places is not None and self.places <= 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodedLimit:
+    """What the code says about one limit. source: the task or the TASKS alias that says it."""
+
+    key: str
+    running: int | None
+    rate: int | None
+    per: float | None
+    source: str
 
 
 class Window(NamedTuple):
     """The ready rows of one queue that a claim looks at.
 
     is_usable: some of them could be claimed by this worker. last_rank: None where the window is
-    not full, so that nothing stands behind it.
+    not full, so that nothing stands behind it. has_limited: some could if their limit had room.
     """
 
     is_usable: bool
     last_rank: int | None
+    has_limited: bool = False
 
 
 class Success(NamedTuple):
@@ -164,6 +211,7 @@ class Held(NamedTuple):
     suspicions: int
     on_crash: str
     alone: bool
+    limit_key: str | None = None
     cancel_reason: str | None = None
 
 

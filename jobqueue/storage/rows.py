@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db import DatabaseError, IntegrityError
 
 from jobqueue.exceptions import LeaseLost
-from jobqueue.storage.records import Claim, Ending, NewJob, NewWorker
+from jobqueue.storage.records import Claim, CodedLimit, Ending, NewJob, NewWorker
 
 LOWEST_RANK = -(2**63)
 """The floor of a claim that skips nothing."""
@@ -41,6 +41,7 @@ def new_job_row(n: int, job: NewJob) -> dict[str, Any]:
         "copied_from": None if job.copied_from is None else job.copied_from.hex,
         "created_by": job.created_by,
         "trace_context": job.trace_context,
+        "limit_key": job.limit_key,
         "aging": job.aging_seconds,
     }
     if job.expires_in is not None:
@@ -76,6 +77,17 @@ def ending_row(ending: Ending) -> dict[str, Any]:
         "clear_suspicions": ending.clear_suspicions,
         "alone": ending.alone,
         "aging": ending.aging_seconds,
+    }
+
+
+def coded_limit_row(limit: CodedLimit) -> dict[str, Any]:
+    """Return what the code says of a limit as the row that ``seed_limits.sql`` reads."""
+    return {
+        "key": limit.key,
+        "running": limit.running,
+        "rate": limit.rate,
+        "per": limit.per,
+        "source": limit.source,
     }
 
 
@@ -123,6 +135,23 @@ def lease_lost(claim: Claim) -> LeaseLost:
     )
 
 
-def urgency(claim: Claim) -> tuple[int, UUID]:
-    """Return the sort key of claims: the most urgent first."""
+def by_urgency(claims: list[Claim], queues: Sequence[str] | None = None) -> list[Claim]:
+    """Sort `claims` in place, the most urgent first, and return them: RETURNING has no order.
+
+    queues: given where their order goes before rank.
+    """
+    if queues is None:
+        claims.sort(key=_urgency)
+    else:
+        turn = {queue: number for number, queue in enumerate(queues)}
+        claims.sort(key=lambda claim: (turn[claim.queue], claim.rank, claim.id))
+    return claims
+
+
+def _urgency(claim: Claim) -> tuple[int, UUID]:
     return claim.rank, claim.id
+
+
+def turn_of_queues(strict: bool) -> str:
+    """Return the fragment of a claim that lets the order of the queues go before rank, or not."""
+    return "q.turn" if strict else "0"

@@ -35,24 +35,27 @@ from jobqueue.storage.records import (
 )
 from jobqueue.storage.rows import (
     LOWEST_RANK,
+    by_urgency,
     ending_row,
     lease_errors,
     lease_lost,
-    urgency,
 )
 from jobqueue.storage.sqlite_enqueue import SQLiteEnqueue
+from jobqueue.storage.sqlite_limits import SQLiteLimits, claim_of
 from jobqueue.storage.sqlite_operators import SQLiteOperators
 from jobqueue.storage.sqlite_reports import SQLiteReports
 from jobqueue.storage.sqlite_requests import SQLiteRequests
 from jobqueue.storage.sqlite_schedules import SQLiteSchedules
-from jobqueue.storage.sqlite_values import after, microseconds, time_of
+from jobqueue.storage.sqlite_values import after, microseconds
 
 _HISTORY = ("attempts", "steps", "tags", "progress", "lines")
 """What is pruned with a job."""
 _NO_ERROR = {"error_class": None, "error_message": None, "error_fingerprint": None}
 
 
-class SQLiteStorage(SQLiteEnqueue, SQLiteReports, SQLiteRequests, SQLiteSchedules, SQLiteOperators):
+class SQLiteStorage(
+    SQLiteEnqueue, SQLiteReports, SQLiteRequests, SQLiteSchedules, SQLiteOperators, SQLiteLimits
+):
     """Storage on SQLite 3.35 and newer."""
 
     # --- claim ----------------------------------------
@@ -65,11 +68,13 @@ class SQLiteStorage(SQLiteEnqueue, SQLiteReports, SQLiteRequests, SQLiteSchedule
         limit: int,
         floors: Sequence[int] | None = None,
         now: datetime | None = None,
+        strict: bool = False,
     ) -> list[Claim]:
         lanes = list(zip(queues, floors or [LOWEST_RANK] * len(queues), strict=True))
-        if not self._find_candidates(lanes, tasks, 1, now):
+        if not self._find_candidates(lanes, tasks, 1, strict, now):
             return []
-        return self._claim_candidates(worker, lanes, tasks, limit, now)
+        claims = self._claim_candidates(worker, lanes, tasks, limit, now, strict)
+        return by_urgency(claims, queues if strict else None)
 
     @writes
     def _claim_candidates(
@@ -79,8 +84,10 @@ class SQLiteStorage(SQLiteEnqueue, SQLiteReports, SQLiteRequests, SQLiteSchedule
         tasks: Sequence[str],
         limit: int,
         now: datetime | None,
+        strict: bool,
     ) -> list[Claim]:
-        return self._claim(worker, self._find_candidates(lanes, tasks, limit, now), now)
+        ids = self._find_candidates(lanes, tasks, limit, strict, now)
+        return self._claim(worker, ids, now)
 
     @reads
     def _find_candidates(
@@ -88,12 +95,16 @@ class SQLiteStorage(SQLiteEnqueue, SQLiteReports, SQLiteRequests, SQLiteSchedule
         lanes: Sequence[tuple[str, int]],
         tasks: Sequence[str],
         limit: int,
+        strict: bool,
         now: datetime | None,
     ) -> list[str]:
-        """Return ids of the best ready rows: each lane's first in rank order, the best of all."""
-        found: list[tuple[int, str]] = []
-        for queue, floor in lanes:
-            found += self._rows(
+        """Return ids of the best ready rows: each lane's first in rank order, the best of all.
+
+        strict: the order of the lanes goes before rank.
+        """
+        found: list[tuple[int, int, str]] = []
+        for number, (queue, floor) in enumerate(lanes):
+            rows = self._rows(
                 "find_ready",
                 queue=queue,
                 floor=floor,
@@ -102,7 +113,8 @@ class SQLiteStorage(SQLiteEnqueue, SQLiteReports, SQLiteRequests, SQLiteSchedule
                 limit=limit,
                 now=now,
             )
-        return [each for _, each in sorted(found)[:limit]]
+            found += [(number if strict else 0, rank, job_id) for rank, job_id in rows]
+        return [job_id for _, _, job_id in sorted(found)[:limit]]
 
     def claim_alone(
         self, worker: UUID, queues: Sequence[str], tasks: Sequence[str], now: datetime | None = None
@@ -126,9 +138,7 @@ class SQLiteStorage(SQLiteEnqueue, SQLiteReports, SQLiteRequests, SQLiteSchedule
 
     def _claim(self, worker: UUID, ids: list[str], now: datetime | None) -> list[Claim]:
         rows = self._rows("claim_jobs", worker=worker, ids=ids, now=self._clock(now))
-        claims = [_claim_of(row) for row in rows]
-        claims.sort(key=urgency)  # RETURNING has no order
-        return claims
+        return [claim_of(row) for row in rows]
 
     @reads
     def alone_waiting(self, queues: Sequence[str]) -> int:
@@ -140,7 +150,7 @@ class SQLiteStorage(SQLiteEnqueue, SQLiteReports, SQLiteRequests, SQLiteSchedule
     ) -> list[Window]:
         read = partial(self._rows, "read_windows", tasks=list(tasks), window=CLAIM_WINDOW)
         rows = [read(queue=q, floor=f)[0] for q, f in zip(queues, floors, strict=True)]
-        return [Window(bool(is_usable), last_rank) for is_usable, last_rank in rows]
+        return [Window(bool(usable), last, bool(limited)) for usable, last, limited in rows]
 
     @reads
     def live_queues(self) -> list[str]:
@@ -306,14 +316,3 @@ class SQLiteStorage(SQLiteEnqueue, SQLiteReports, SQLiteRequests, SQLiteSchedule
         for name in _HISTORY:
             self._rows(f"prune_{name}", ids=pruned)
         return len(pruned)
-
-
-def _claim_of(row: tuple[Any, ...]) -> Claim:
-    claim = Claim._make(row)
-    return claim._replace(
-        id=UUID(hex=row[0]),
-        worker=UUID(hex=row[2]),
-        timeout=float(claim.timeout),  # RETURNING forgets that the column is real
-        alone=bool(claim.alone),
-        claimed_at=time_of(row[15]),
-    )

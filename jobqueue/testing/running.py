@@ -15,7 +15,7 @@ the test's own transaction if it has one. What that changes:
 - a step of an atomic task that fails is rolled back with it; in production its record stays;
 - a task with atomic=False that breaks the test's transaction by a database error loses all its
   writes, not only those of the failed statement;
-- time-outs are not enforced, and nobody reaps.
+- time-outs and limits are not enforced (jobs run one after the other), and nobody reaps.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ from jobqueue.results import JobResult
 from jobqueue.states import Outcome, State
 from jobqueue.storage import Storage, storage_for
 from jobqueue.storage.records import Claim, NewWorker
+from jobqueue.storage.rows import by_urgency
 
 MOST_RUNS = 1_000
 """Runs of one `run_due` without a limit: more are a job that enqueues itself for ever."""
@@ -173,10 +174,12 @@ class _Runner:
     def _claim(self, queues: Collection[str] | None, limit: int) -> list[Claim]:
         names = list(self._tasks)
         live = [q for q in self._storage.live_queues() if queues is None or q in queues]
-        identity = self._environment.identity
-        return self._storage.claim_many(identity, live, names, limit) or self._storage.claim_alone(
-            identity, live, names
-        )
+        storage, identity = self._storage, self._environment.identity
+        claims, limited = storage.claim_beside_limited(identity, live, names, limit)
+        if not claims and not limited:
+            claims = storage.claim_alone(identity, live, names)
+            limited = [] if claims else storage.find_limited(live, names, 1, alone=True)
+        return by_urgency(claims + storage.claim_chosen(identity, limited))
 
     def _execute(self, claim: Claim) -> Ended:
         run = prepare(claim, self._tasks[claim.task], self._environment, self._middleware)

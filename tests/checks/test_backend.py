@@ -59,6 +59,7 @@ WRONG = {
     "BATCH": 0,
     "GRACE_SECONDS": -1,
     "SCHEDULES": {"report": {}},
+    "QUEUE_LIMITS": {"mail": {"running": 5, "key": "{order_id}"}},
     "SUSPICIONS": 1.5,
     "AGING_SECONDS": float("nan"),
     "MAX_ARGUMENTS_BYTES": None,

@@ -8,15 +8,15 @@
 A reaper's look at the life locks is noted ("look"), so that a test can wait for it.
 """
 
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any
 from uuid import UUID
 
 from jobqueue.engine.proof import backend_pid
 from jobqueue.storage.connections import transaction_on
 from jobqueue.storage.postgres import PostgresStorage
-from jobqueue.storage.records import Claim, Held
+from jobqueue.storage.records import Claim, Held, Limited
 from jobqueue.storage.sqlite import SQLiteStorage
 from project.demo.unguarded import UnguardedStorage
 from tests.process.folder import folder
@@ -32,14 +32,27 @@ class Faulty:
     """The points; mixed into the storage of each database."""
 
     def claim_many(self, *args: Any, **kwargs: Any) -> list[Claim]:
+        with self._around_a_claim() as noted:
+            claims = super().claim_many(*args, **kwargs)
+            noted.extend(claims)
+        return claims
+
+    def claim_beside_limited(self, *args: Any, **kwargs: Any) -> tuple[list[Claim], list[Limited]]:
+        with self._around_a_claim() as noted:
+            claims, limited = super().claim_beside_limited(*args, **kwargs)
+            noted.extend(claims)
+        return claims, limited
+
+    @contextmanager
+    def _around_a_claim(self) -> Iterator[list[Claim]]:
+        claims: list[Claim] = []
         planted = folder().is_planted("claim.before_commit")
         with transaction_on(self.connection) if planted else nullcontext():
-            claims = super().claim_many(*args, **kwargs)
+            yield claims
             if planted and claims:
                 folder().strike("claim.before_commit", jobs=len(claims))
         if claims:
             folder().strike("claim.after_commit", jobs=len(claims))
-        return claims
 
     def running_of(self, workers: Sequence[UUID]) -> list[Held]:
         held = super().running_of(workers)

@@ -57,6 +57,16 @@ def wait_and_commit(context, gate):
         context.commit("committed")
 
 
+@task(takes_context=True, atomic=False, limit=3)
+def wait_under_a_limit(context, gate):
+    """The same; three at a time."""
+    note(context)
+    folder().wait_at(gate)
+    with context.atomic():
+        leave_effect(context)
+        context.commit()
+
+
 @task(takes_context=True)
 async def wait_in_coroutine(context, gate):
     """Wait in a coroutine, then write: not in the job's transaction, as there is none."""

@@ -97,3 +97,17 @@ def test_nothing_is_claimed_ahead_after_claims_found_no_slot_until_one_is_free()
     assert appetite.room(running=3, waiting=0) == 1
     appetite.learn(Ended(claim(), 0.0, 0.0001, committed=True))
     assert appetite.room(running=4, waiting=0) > 0
+
+
+def test_jobs_with_a_limit_get_free_slots_only():
+    appetite = Appetite(4, 200)
+    assert appetite.limited_room(running=1, waiting=1, limited_waiting=0) == 2
+    assert appetite.limited_room(running=4, waiting=0, limited_waiting=0) == 0
+    assert experienced(30.0).limited_room(running=4, waiting=0, limited_waiting=0) == 0
+
+
+def test_one_job_with_a_limit_may_stand_by_where_slots_turn_over_within_a_moment():
+    """Else a stream of short jobs, claimed ahead, would never leave it a slot."""
+    appetite = experienced(0.001)
+    assert appetite.limited_room(running=4, waiting=100, limited_waiting=0) == 1
+    assert appetite.limited_room(running=4, waiting=101, limited_waiting=1) == 0

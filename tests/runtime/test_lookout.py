@@ -5,7 +5,8 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from jobqueue.models import Job
+from jobqueue.engine.limits import Taken, Wish, claim_free, take
+from jobqueue.models import Job, Limit
 from jobqueue.runtime import lookout as lookout_module
 from jobqueue.runtime.lookout import LOOK_AGAIN_SECONDS, LOWEST_RANK, Lookout
 from jobqueue.storage import postgres, sqlite
@@ -177,3 +178,62 @@ def test_only_a_look_that_found_nothing_says_that_there_is_nothing(bench: Bench,
     fetch(bench, lookout)
     lookout.found_something()
     assert lookout.empty_looks == 0
+
+
+# --- limits ----------------------------------------
+
+
+def limited_fetch(bench: Bench, lookout: Lookout) -> list:
+    """Claim as the worker does, jobs with a limit too; return the ids."""
+    queues, floors = lookout.look(bench.storage)
+    taken = Taken()
+    wish = Wish(bench.identity, queues, lookout.tasks, floors)
+    if lookout.has_limited:
+        taken = take(bench.storage, wish, 10, 10)
+        lookout.learn(taken)
+    else:
+        taken.claims = claim_free(bench.storage, wish, 10)
+    if len(taken):
+        lookout.found_something()
+    elif lookout.found_nothing(bench.storage, taken):
+        return limited_fetch(bench, lookout)
+    return [claim.id for claim in (*taken.limited, *taken.claims)]
+
+
+def test_a_job_with_a_limit_is_found_by_the_look_that_follows_an_empty_claim(bench: Bench, clock):
+    lookout = looking("default")
+    assert limited_fetch(bench, lookout) == []
+    assert not lookout.has_limited
+    job = insert(bench.storage, limit_key="customer:42")
+    assert limited_fetch(bench, lookout) == job
+
+
+def test_claims_that_are_never_empty_look_for_jobs_with_a_limit_once_a_second(bench: Bench, clock):
+    lookout = looking("default")
+    (job,) = insert(bench.storage, limit_key="customer:42")
+    (free,) = insert(bench.storage)
+    assert limited_fetch(bench, lookout) == [free]
+    clock.advance(LOOK_AGAIN_SECONDS + 0.1)
+    (free,) = insert(bench.storage)
+    assert limited_fetch(bench, lookout) == [job, free]
+
+
+def test_a_full_queue_is_left_until_one_of_its_jobs_has_ended(bench: Bench, clock):
+    Limit.objects.create(key="queue:mail", running=1)
+    bench.storage.flag_queues()
+    insert(bench.storage, 2, queue="mail")
+    lookout = looking("mail", "default")
+    assert len(limited_fetch(bench, lookout)) == 1
+    assert limited_fetch(bench, lookout) == []
+    assert not lookout.is_due  # although the window is full of jobs
+    lookout.has_ended("default")
+    assert not lookout.is_due
+    lookout.has_ended("mail")
+    assert lookout.is_due
+
+
+def test_a_key_that_others_hold_is_looked_at_again_in_a_moment(bench: Bench, clock):
+    lookout = looking("default")
+    lookout.look(bench.storage)
+    assert not lookout.found_nothing(bench.storage, Taken(is_contended=True))
+    assert lookout.rest_seconds < 0.01

@@ -175,6 +175,38 @@ def test_looking_for_what_waits_too_long_does_not_change_the_order(bench: Bench,
     assert order == [claim.id for claim in claims]
 
 
+def test_a_claim_that_is_put_first_starts_before_those_that_wait(bench: Bench, pool):
+    order, started, go_on = [], threading.Event(), threading.Event()
+
+    def body(context):
+        started.set()
+        assert go_on.wait(PATIENCE)
+        order.append(context.job_id)
+
+    slots = pool(plain_job, count=1)
+    for _ in range(5):
+        bench.enqueue(body, plain_job)
+    running, *claims = bench.claim(plain_job, limit=5)
+    slots.slots.put(running)
+    assert started.wait(PATIENCE)
+    for claim in claims:
+        slots.slots.put(claim, is_first=claim in claims[2:])
+    assert (slots.slots.waiting, slots.slots.waiting_first) == (4, 2)
+    go_on.set()
+    slots.flush(5)
+    assert order == [claim.id for claim in (running, *claims[2:], *claims[:2])]
+
+
+def test_what_was_put_first_is_taken_back_like_all_others(bench: Bench, pool):
+    slots = ThreadSlots(1, pool(plain_job).ledger, Outbox(threading.Event()), None)
+    claims = [make_claim() for _ in range(4)]
+    for claim in claims:
+        slots.put(claim, is_first=claim in claims[2:])
+    assert slots.take_back(older_than=3_600.0) == []
+    assert slots.take_back() == [*claims[2:], *claims[:2]]
+    assert (slots.waiting, slots.waiting_first, slots.take_back()) == (0, 0, [])
+
+
 def test_a_row_that_cannot_be_decoded_does_not_stop_its_thread(bench: Bench, pool):
     slots = pool(plain_job, count=1)
     broken = bench.claim_one(leave, plain_job)._replace(arguments="{")

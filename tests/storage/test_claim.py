@@ -183,7 +183,7 @@ def test_a_claim_looks_no_further_than_its_window(
     in_the_way = insert(storage, window, now=NOON, task="app.unknown")
     (behind,) = insert(storage, now=NOON + timedelta(seconds=1))
     assert claim(storage, worker) == []
-    ((is_usable, rank),) = storage.read_windows([QUEUE], [LOWEST_RANK], [TASK])
+    ((is_usable, rank, _),) = storage.read_windows([QUEUE], [LOWEST_RANK], [TASK])
     assert (is_usable, rank) == (False, row(in_the_way[-1]).rank)
     assert rank is not None
     assert [c.id for c in claim(storage, worker, floors=[rank + 1])] == [behind]
@@ -197,14 +197,14 @@ def test_a_window_that_is_not_full_has_no_rank(storage: Storage, window: int) ->
     assert [w.is_usable for w in windows] == [False, True, True]
     assert [w.last_rank is None for w in windows] == [True, False, True]
     beyond = (windows[1].last_rank or 0) + 1
-    assert storage.read_windows(["full"], [beyond], [TASK]) == [(False, None)]
+    assert storage.read_windows(["full"], [beyond], [TASK]) == [(False, None, False)]
     assert storage.read_windows([], [], [TASK]) == []
 
 
 def test_a_window_of_a_paused_queue_shows_nothing(storage: Storage, window: int) -> None:
     insert(storage, window)
     Queue.objects.create(name=QUEUE, paused=True)
-    assert storage.read_windows([QUEUE], [LOWEST_RANK], [TASK]) == [(False, None)]
+    assert storage.read_windows([QUEUE], [LOWEST_RANK], [TASK]) == [(False, None, False)]
 
 
 def test_live_queues_are_those_with_a_ready_job(storage: Storage, worker: UUID) -> None:

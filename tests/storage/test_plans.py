@@ -16,10 +16,10 @@ from django.db import connection, transaction
 
 from jobqueue.exceptions import LeaseLost
 from jobqueue.ids import new_identity, new_job_id
-from jobqueue.models import Job
+from jobqueue.models import Job, Limit
 from jobqueue.storage import Storage
 from jobqueue.storage.postgres import PostgresStorage
-from jobqueue.storage.records import Claim, NewLine, NewProgress, Success
+from jobqueue.storage.records import Claim, Limited, NewLine, NewProgress, Success
 from jobqueue.storage.rollups import Span
 from jobqueue.storage.rows import LOWEST_RANK
 from jobqueue.storage.sqlite import SQLiteStorage
@@ -35,7 +35,7 @@ INSERT INTO jobqueue_job (
     id, backend, task, queue, priority, state, arguments, run_at, rank, enqueued_at, attempts,
     failures, suspicions, alone, on_crash, timeout, fence, worker, claimed_at, deadline,
     finished_at, error_class, error_message, error_fingerprint, reason, unique_until, pending,
-    has_children, schedule, created_by, version)
+    has_children, schedule, created_by, limit_key, version)
 SELECT lpad(to_hex(%(first)s + n), 32, '0')::uuid, 'default', 'app.task' || n %% 50,
        'queue' || n %% %(queues)s, 0, %(state)s, '{}', now() + n * interval '1 second',
        1700000000000000 + n * 1000, now(), %(ran)s, 0, 0, %(alone)s, 'retry', 60, %(ran)s,
@@ -43,8 +43,8 @@ SELECT lpad(to_hex(%(first)s + n), 32, '0')::uuid, 'default', 'app.task' || n %%
        CASE WHEN %(state)s = 'running' THEN now() END,
        CASE WHEN %(state)s = 'running' THEN now() + interval '1 hour' END,
        CASE WHEN %(state)s IN ('succeeded', 'dead') THEN now() END,
-       '', '', '', CASE WHEN %(state)s = 'blocked' THEN 'unknown task' ELSE '' END, '', 0, false,
-       '', '', 1
+       '', '', '', CASE WHEN %(state)s = 'blocked' THEN %(reason)s ELSE '' END, '', 0, false,
+       '', '', CASE WHEN %(reason)s = 'limit' THEN 'key:' || n %% 300 END, 1
 FROM generate_series(1, %(count)s) AS n
 """
 ATTEMPTS = """
@@ -66,6 +66,10 @@ BACKLOG = (
     {"state": "blocked", "count": 500},
     {"state": "running", "count": 200, "ran": 1},
     {"state": "dead", "count": 200, "ran": 1},
+    {"state": "ready", "count": 2_000, "reason": "limit"},
+    {"state": "blocked", "count": 20_000, "reason": "limit"},
+    {"state": "running", "count": 300, "ran": 1, "reason": "limit"},
+    {"state": "succeeded", "count": 20_000, "ran": 1, "reason": "limit"},
 )
 
 Calls = dict[str, tuple[str | None, Callable[[Storage], object]]]
@@ -85,6 +89,8 @@ def calls() -> Calls:
     # SQLite has no gaps, and does not say how it finds the greatest id.
     history_on_postgres = history if connection.vendor == "postgresql" else None
     spans = [Span(100, 1_099), Span(7, 7)]
+    keys = [f"key:{n}" for n in range(50)]
+    jobs = [Limited(each, 0, QUEUES[0], keys[0], False) for each in some[:8]]
     return {
         "claim": ("jobqueue_job_ready", lambda s: s.claim_many(worker, QUEUES, TASKS, 200)),
         "claim one queue": (
@@ -140,8 +146,28 @@ def calls() -> Calls:
         "discard": (None, lambda s: s.discard_dead(some, "")),
         "live of schedule": ("jobqueue_job_schedule", lambda s: s.live_of_schedule("nightly")),
         "admit overlapping": ("jobqueue_job_blocked", lambda s: s.admit_overlapping(1_000)),
+        "claim beside limited": (
+            "jobqueue_job_ready",
+            lambda s: s.claim_beside_limited(worker, QUEUES, TASKS, 200),
+        ),
+        "find limited": ("jobqueue_job_ready", lambda s: s.find_limited(QUEUES, TASKS, 1_000)),
+        "rooms": ("jobqueue_job_limit", lambda s: s.read_rooms(keys)),
+        "room of a queue": ("jobqueue_job_running", room_of_a_queue),
+        "first parked": ("jobqueue_job_limit", lambda s: s._first_parked(keys[:4], QUEUES)),
+        "claim chosen": (primary, lambda s: s.claim_chosen(worker, jobs, None)),
+        "park limited": (primary, lambda s: s.park_limited(some)),
+        "admit limited": (
+            "jobqueue_job_limit",
+            lambda s: s.admit_limited({"key:1": 3, "key:2": 1}),
+        ),
+        "parked keys": ("jobqueue_job_limit", lambda s: s.parked_keys("", 1_000)),
         "force cancel": (primary, lambda s: s.force_cancel(job_id, 1, "")),
     }
+
+
+def room_of_a_queue(storage: Storage) -> object:
+    Limit.objects.get_or_create(key="queue:queue1", running=1)
+    return storage.read_rooms(["queue:queue1"])
 
 
 def claim_of(worker: UUID) -> Claim:
@@ -166,7 +192,11 @@ class CatchingPostgres(PostgresStorage):
 
 def fill(**changes: Any) -> None:
     """Add jobs in bulk."""
-    run_sql(connection, FILL, {"first": 0, "queues": 50, "ran": 0, "alone": False, **changes})
+    run_sql(
+        connection,
+        FILL,
+        {"first": 0, "queues": 50, "ran": 0, "alone": False, "reason": "unknown task", **changes},
+    )
 
 
 def nodes(plan: dict[str, Any]) -> Iterable[dict[str, Any]]:
@@ -232,7 +262,7 @@ ON_SQLITE = {
     "jobqueue_step_job_name": "sqlite_autoindex_jobqueue_step_1",
 }
 PARTIAL = re.compile(
-    "USING INDEX jobqueue_job_(alone|running|due|expires|unique|blocked|ready|schedule)"
+    "USING INDEX jobqueue_job_(alone|running|due|expires|unique|blocked|ready|schedule|limit)"
 )
 
 

@@ -45,6 +45,13 @@ class Command(ServiceCommand):
         super().add_arguments(parser)
         add = parser.add_argument
         add("--queues", default="", help="comma separated; default: the alias' QUEUES")
+        add(
+            "--queue-order",
+            choices=("rank", "strict"),
+            default="rank",
+            help="rank (default): the most urgent of all queues goes first, which starves none; "
+            "strict: nothing of a queue while an earlier one in --queues has a job",
+        )
         add("--processes", type=_few, default=1, help="worker processes (default: 1)")
         add("--threads", type=_few, default=4, help="threads a process (default: 4)")
         add("--name", default="", help="a label for logs and the admin; default: the host's name")
@@ -116,7 +123,16 @@ def _plan(options: dict[str, Any]) -> WorkerPlan:
         name=options["name"] or socket.gethostname(),
         log_format=options["log_format"],
         log_level=options["log_level"],
+        strict_order=_is_strict(options),
     )
+
+
+def _is_strict(options: dict[str, Any]) -> bool:
+    if options["queue_order"] == "rank":
+        return False
+    if not options["queues"]:
+        raise CommandError("--queue-order strict needs --queues, in the order to serve them.")
+    return True
 
 
 def _queues(alias: str, text: str) -> tuple[str, ...]:

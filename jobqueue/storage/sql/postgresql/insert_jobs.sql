@@ -12,8 +12,8 @@ WITH given AS MATERIALIZED (
              arguments text, timeout float8, run_at timestamptz, delay float8,
              max_attempts integer, on_crash text, expires_at timestamptz, expires_in float8,
              unique_key text, unique_until text, unique_window float8, copied_from uuid,
-             created_by text, trace_context text, schedule text, tick timestamptz, blocked text,
-             aging float8),
+             created_by text, trace_context text, limit_key text, schedule text, tick timestamptz,
+             blocked text, aging float8),
          (SELECT coalesce(%(now)s::timestamptz, statement_timestamp()) AS now) AS c
 )
 INSERT INTO jobqueue_job AS j (
@@ -21,7 +21,7 @@ INSERT INTO jobqueue_job AS j (
     max_attempts, attempts, failures, suspicions, alone, on_crash, timeout, fence,
     error_class, error_message, error_fingerprint, reason, unique_key, unique_until,
     unique_window_end, pending, has_children, schedule, tick, copied_from, created_by,
-    trace_context, version)
+    trace_context, limit_key, version)
 SELECT id, backend, task, queue, priority,
        CASE WHEN blocked > '' THEN 'blocked' WHEN due > now THEN 'scheduled' ELSE 'ready' END,
        arguments::json, due,
@@ -31,7 +31,7 @@ SELECT id, backend, task, queue, priority,
        max_attempts, 0, 0, 0, false, on_crash, timeout, 0,
        '', '', '', coalesce(blocked, ''), unique_key, coalesce(unique_until, ''),
        now + make_interval(secs => unique_window), 0, false, coalesce(schedule, ''), tick,
-       copied_from, created_by, trace_context::json, 1
+       copied_from, created_by, trace_context::json, limit_key, 1
 FROM given
 ORDER BY n
 {on_conflict}

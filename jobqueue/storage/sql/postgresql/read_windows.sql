@@ -1,15 +1,23 @@
 -- What stands in each queue's claim window: whether the claim could take any of it, and the rank
 -- of its last row where the window is full. Caller: Storage.read_windows, only after a claim that
 -- came back empty: were the rows locked by others, or is none of them for this worker?
--- A paused queue shows nothing. Index: jobqueue_job_ready.
+-- Jobs with a limit are not usable by that claim, but told. A paused queue shows nothing.
+-- Index: jobqueue_job_ready.
 SELECT coalesce(w.is_usable, false),
-       CASE WHEN w.rows = %(window)s THEN w.last_rank END
+       CASE WHEN w.rows = %(window)s THEN w.last_rank END,
+       coalesce(w.has_limited, false)
 FROM unnest(%(queues)s::text[], %(floors)s::bigint[]) WITH ORDINALITY AS q(name, floor, n)
 LEFT JOIN LATERAL (
     SELECT count(*) AS rows, max(r.rank) AS last_rank,
-           bool_or(r.task = ANY(%(tasks)s::text[]) AND NOT r.alone
-                   AND (r.expires_at IS NULL OR r.expires_at > statement_timestamp())) AS is_usable
-    FROM (SELECT rank, task, alone, expires_at FROM jobqueue_job
+           bool_or(r.is_mine AND NOT r.has_limit) AS is_usable,
+           bool_or(r.is_mine AND r.has_limit) AS has_limited
+    FROM (SELECT rank,
+                 task = ANY(%(tasks)s::text[]) AND NOT alone
+                 AND (expires_at IS NULL OR expires_at > statement_timestamp()) AS is_mine,
+                 limit_key IS NOT NULL
+                 OR EXISTS (SELECT FROM jobqueue_queue p
+                            WHERE p.name = q.name AND p.limited) AS has_limit
+          FROM jobqueue_job
           WHERE state = 'ready' AND queue = q.name AND rank >= q.floor
           ORDER BY rank, id LIMIT %(window)s) AS r
 ) AS w ON NOT EXISTS (SELECT FROM jobqueue_queue p WHERE p.name = q.name AND p.paused)

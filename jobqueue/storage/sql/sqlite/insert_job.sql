@@ -6,10 +6,10 @@ INSERT INTO jobqueue_job (
     max_attempts, attempts, failures, suspicions, alone, on_crash, timeout, fence,
     error_class, error_message, error_fingerprint, reason, unique_key, unique_until,
     unique_window_end, pending, has_children, schedule, tick, copied_from, created_by,
-    trace_context, version)
+    trace_context, limit_key, version)
 VALUES (
     %(id)s, %(backend)s, %(task)s, %(queue)s, %(priority)s, %(state)s, %(arguments)s, %(run_at)s,
     %(rank)s, %(enqueued_at)s, %(expires_at)s, %(max_attempts)s, 0, 0, 0, 0, %(on_crash)s,
     %(timeout)s, 0, '', '', '', %(reason)s, %(unique_key)s, %(unique_until)s,
     %(unique_window_end)s, 0, 0, %(schedule)s, %(tick)s, %(copied_from)s, %(created_by)s,
-    %(trace_context)s, 1)
+    %(trace_context)s, %(limit_key)s, 1)

@@ -2,7 +2,7 @@
 -- Index: jobqueue_job_running (the running set is small): the plus keeps SQLite from walking the
 -- primary key instead, all history along.
 SELECT id, fence, worker, task, queue, backend, attempts, failures, max_attempts, suspicions,
-       on_crash, alone,
+       on_crash, alone, limit_key,
        (SELECT r.reason FROM jobqueue_cancelrequest AS r WHERE r.job_id = jobqueue_job.id)
 FROM jobqueue_job
 WHERE state = 'running' AND deadline < %(before)s

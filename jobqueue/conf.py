@@ -305,7 +305,10 @@ class Options:
         (), _paths, "Modules with tasks beside the `tasks` modules of the installed apps."
     )
     middleware: tuple[str, ...] = _option(
-        (), _paths, "Middleware around each job, outermost first, like Django's."
+        (),
+        _paths,
+        "Middleware around each job, outermost first, like Django's. That of the worker's alias, "
+        "whatever alias a job was enqueued under.",
     )
     schedules: tuple[Declaration, ...] = _option(
         tuple,

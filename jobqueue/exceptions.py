@@ -33,6 +33,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, ClassVar
+from uuid import UUID
 
 from django.core.exceptions import ImproperlyConfigured
 
@@ -125,9 +126,16 @@ class KeyBusy(JobQueueError):
 
 
 class LeaseLost(JobQueueError):
-    """The job no longer belongs to this run of it: nothing was written, and nothing may be."""
+    """The job no longer belongs to this run of it: nothing was written, and nothing may be.
+
+    run: the job's id and the fence of the run whose guard has failed.
+    """
 
     code = "lease-lost"
+
+    def __init__(self, message: str = "", *, run: tuple[UUID, int] | None = None):
+        super().__init__(message)
+        self.run = run
 
 
 class TransactionLeftOpen(JobQueueError):

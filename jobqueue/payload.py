@@ -95,7 +95,7 @@ def _normalize(value: Any, path: str, depth: int) -> Any:
     if value is None or value is True or value is False:
         return value
     if isinstance(value, str):
-        return _checked_text(str(value), path)
+        return _checked_text(_plain_text(value), path)
     if isinstance(value, int):
         return _checked_integer(value, path)
     if isinstance(value, float):
@@ -127,12 +127,17 @@ def _key_text(key: Any, path: str) -> str:
     if isinstance(key, bytes):
         return _decoded_bytes(key, f"a key of {path}")
     if isinstance(key, str):
-        return _checked_text(str(key), f"a key of {path}")
+        return _checked_text(_plain_text(key), f"a key of {path}")
     if key is None or isinstance(key, bool | int | float):
         _normalize(key, f"key {key!r} of {path}", 0)
         text: str = json.dumps({key: 0})
         return str(json.loads(text).popitem()[0])
     raise UnsupportedType(f"{path} has a key of type {_class_path(type(key))}; use text keys.")
+
+
+def _plain_text(value: str) -> str:
+    """Return the text that `value` holds, as Django sends it: of an enum's member, its value."""
+    return str.__str__(value) if issubclass(type(value), str) else str(value)  # a lazy object
 
 
 def _checked_text(text: str, path: str) -> str:

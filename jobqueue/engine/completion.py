@@ -30,7 +30,7 @@ from jobqueue.compat import (
     task_finished,
     task_started,
 )
-from jobqueue.conf import CHUNK_CHARACTERS, Options
+from jobqueue.conf import CHUNK_CHARACTERS, Options, job_options
 from jobqueue.engine.delivery import deliver
 from jobqueue.engine.environment import Environment
 from jobqueue.engine.hygiene import clean_connections
@@ -191,7 +191,8 @@ class _Batch:
         self._in_halves(part[middle:], write, refused)
 
     def _end_as_failure(self, one: Ended, error: DatabaseError) -> None:
-        failure = decide_unrunnable(one.claim, error, self._options)
+        options = job_options(one.claim.backend, self._options)
+        failure = decide_unrunnable(one.claim, error, options)
         self.ends[_fenced(one)] = replace(one, result=None, failure=failure)
 
     def _end_in_ascii(self, one: Ended, error: DatabaseError) -> None:

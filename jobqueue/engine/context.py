@@ -92,7 +92,9 @@ class JobContext(TaskContext):  # type: ignore[type-arg] # generic for type chec
     def stop_if_cancelled(self) -> None:
         """Raise what ends this run if `is_cancelled`: `Cancel`, or `LeaseLost`."""
         if self._is_lost:
-            raise LeaseLost("The job was taken from this run, so nothing of it can be committed.")
+            claim = self._run.claim
+            message = "The job was taken from this run, so nothing of it can be committed."
+            raise LeaseLost(message, run=(claim.id, claim.fence))
         if self._run.cancel_reason is not None:
             raise Cancel(self._run.cancel_reason)
 
@@ -163,7 +165,7 @@ class JobContext(TaskContext):  # type: ignore[type-arg] # generic for type chec
             raise StepError("An atomic task commits when it returns; return the result instead.")
         if not self._run.in_block:
             raise StepError("Call context.commit() inside `with context.atomic():`.")
-        limit = self._run.environment.options.max_result_bytes
+        limit = self._run.options.max_result_bytes
         self._run.commit_result = encode_value(result, limit)
 
     def __repr__(self) -> str:

@@ -39,7 +39,13 @@ from jobqueue.engine.hygiene import clean_connections, drop_gone, open_transacti
 from jobqueue.engine.interrupts import arm, disarm, interruption, meaning_of
 from jobqueue.engine.job_block import JobBlock, kept_connection, leave_kept_block
 from jobqueue.engine.middleware import Middleware
-from jobqueue.engine.outcomes import Ended, Failure, decide_failure, decide_unrunnable
+from jobqueue.engine.outcomes import (
+    Ended,
+    Failure,
+    decide_failure,
+    decide_unrunnable,
+    put_off,
+)
 from jobqueue.engine.proof import (
     CommitProof,
     Witness,
@@ -59,6 +65,7 @@ from jobqueue.exceptions import (
 )
 from jobqueue.payload import decode_arguments, encode_value
 from jobqueue.storage import storage_for
+from jobqueue.storage.busy import is_busy
 from jobqueue.storage.connections import discard
 from jobqueue.storage.records import Claim
 from jobqueue.tasks import JobTask
@@ -137,7 +144,8 @@ def prepare(
     try:
         args, kwargs = decode_arguments(claim.arguments)
     except InvalidArgument as error:
-        failure = decide_unrunnable(claim, error, environment.options)
+        options = job_options(claim.backend, environment.options)
+        failure = decide_unrunnable(claim, error, options)
         return Ended(claim, now, now, failure=failure)
     state = RunState(claim, environment, in_atomic_task=task.atomic and not task.is_async)
     return Run(claim, task, args, kwargs, JobContext(state), state, environment, middleware)
@@ -223,11 +231,11 @@ def _ended_with(run: Run, error: BaseException, started: float) -> Ended:
             "Job %s raised after context.commit(); it has succeeded.", run.claim.id, exc_info=error
         )
         return Ended(run.claim, started, now, committed=True)
-    if isinstance(error, LeaseLost) or run.state.stopped is Stop.ABANDONED:
+    if _has_lost(run, error) or run.state.stopped is Stop.ABANDONED:
         return Ended(run.claim, started, now)
     error = meaning_of(run.state, error)
     failure = decide_failure(
-        run.claim, error, run.task.retry, run.environment.options, run.state.cancel_reason
+        run.claim, error, run.task.retry, run.state.options, run.state.cancel_reason
     )
     _forget_frames(error)
     return Ended(run.claim, started, now, failure=failure)
@@ -241,7 +249,7 @@ class _Trial:
     """One pass through an atomic task: how far it came, and what stopped it."""
 
     proof: CommitProof
-    phase: str = "run"  # run, finish, commit
+    phase: str = "begin"  # run, finish, commit
     session: Any = None
     pid: int | None = None
     result: str | None = None
@@ -270,6 +278,7 @@ def _try_once(run: Run, connection: BaseDatabaseWrapper, has_next: bool) -> _Tri
     block = JobBlock(connection, trial.proof, witness)
     try:
         with block:
+            trial.phase = "run"
             depth = len(connection.savepoint_ids)
             trial.session, trial.pid = connection.connection, backend_pid(connection)
             value = run.call()
@@ -288,7 +297,8 @@ def _try_once(run: Run, connection: BaseDatabaseWrapper, has_next: bool) -> _Tri
         if block.is_nested:
             trial.proof.plant()  # the released savepoint is the proof
     except BaseException as error:
-        trial.error = error if trial.phase == "run" else witness.cause_of(error)
+        has_ended = trial.phase in ("finish", "commit")
+        trial.error = witness.cause_of(error) if has_ended else error
     _warn_if_long(run)
     return trial
 
@@ -303,7 +313,7 @@ def _judge(run: Run, trial: _Trial, connection: BaseDatabaseWrapper, rerun: int)
         if trial.deferred:
             return Ended(claim, started, now, result=trial.result)
         return Ended(claim, started, now, committed=True)
-    if isinstance(error, LeaseLost):
+    if _has_lost(run, error):
         return _after_lease_lost(run, rerun)
     if run.state.stopped is not None:  # before the finish began; its sessions were closed for it
         return _ended_with(run, error or _rolled_back(), started)
@@ -316,11 +326,24 @@ def _judge(run: Run, trial: _Trial, connection: BaseDatabaseWrapper, rerun: int)
         if verdict == "lease lost":
             return Ended(claim, started, now)
         return _ended_with(run, error, started) if last else None
+    if error is not None and trial.phase == "begin" and is_busy(error):
+        # SQLite: each try has waited for the write lock as long as the connection may.
+        return (
+            Ended(claim, started, now, failure=put_off(error, run.state.options)) if last else None
+        )
     if error is not None and trial.phase != "run" and asks_to_run_again(error):
         return _ended_with(run, error, started) if last else None
     if connection.in_atomic_block and not _in_test(run.environment):
         discard(connection)  # a block that the job entered by hand and never left
     return _ended_with(run, error or _rolled_back(), started)
+
+
+def _has_lost(run: Run, error: BaseException | None) -> bool:
+    """Return whether the guard of this very run has failed.
+
+    A job can raise LeaseLost of itself: a failure, or it would run again uncharged for ever.
+    """
+    return isinstance(error, LeaseLost) and error.run == (run.claim.id, run.claim.fence)
 
 
 def _after_lease_lost(run: Run, rerun: int) -> Ended:
@@ -367,8 +390,10 @@ def _is_untouched(connection: BaseDatabaseWrapper) -> bool:
 
 def _encoded(run: Run, value: Any) -> str:
     """Return the result as JSON text; a coroutine nobody awaited is closed and refused."""
+    if value is None:
+        return "null"
     try:
-        return encode_value(value, run.environment.options.max_result_bytes)
+        return encode_value(value, run.state.options.max_result_bytes)
     except (UnsupportedType, InvalidArgument, RecursionError) as error:
         close = getattr(value, "close", None)
         if callable(close) and hasattr(value, "cr_frame"):

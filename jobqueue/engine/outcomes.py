@@ -17,6 +17,9 @@ from jobqueue.retry import RetryPolicy, delay_seconds
 from jobqueue.states import FINISHED, Outcome, State
 from jobqueue.storage.records import Claim, Ending, Success
 
+PUT_OFF_SECONDS = 5.0
+"""When a job is tried again whose code could not begin: others hold what it needs."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ended:
@@ -69,7 +72,7 @@ class Ended:
             started_ago=time.monotonic() - self.started,
             error=failure.error,
             reason=failure.reason,
-            clear_suspicions=True,
+            alone=self.claim.alone,
             aging_seconds=failure.aging_seconds,
         )
 
@@ -146,6 +149,18 @@ def decide_unrunnable(claim: Claim, error: BaseException, options: Options) -> F
     """Return where a job goes whose row cannot be run as it is: more attempts would not help."""
     text = describe_exception(error, options.max_traceback_bytes)
     return _failure(State.DEAD, Outcome.FAILED, options, error=text, reason="undecodable row")
+
+
+def put_off(error: BaseException, options: Options) -> Failure:
+    """Return where a job goes whose code could not begin: it runs later, uncharged."""
+    return _failure(
+        State.SCHEDULED,
+        Outcome.SNOOZED,
+        options,
+        delay=PUT_OFF_SECONDS,
+        error=describe_exception(error, options.max_traceback_bytes),
+        reason="could not begin",
+    )
 
 
 def _failure(

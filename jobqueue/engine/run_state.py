@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import IntEnum
 
+from jobqueue.conf import Options, job_options
 from jobqueue.engine.environment import Environment
 from jobqueue.engine.reports import Report
 from jobqueue.storage.records import Claim
@@ -52,6 +53,11 @@ class RunState:
     sending: bool = False
     sent: Stop | None = None
     stopped: Stop | None = None
+
+    @property
+    def options(self) -> Options:
+        """The options of the alias that the job was enqueued under, if it is still there."""
+        return job_options(self.claim.backend, self.environment.options)
 
     @property
     def age_seconds(self) -> float:

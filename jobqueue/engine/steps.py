@@ -60,7 +60,7 @@ def _run_in_block(
 
 
 def _encoded(run: RunState, name: str, value: Any) -> str:
-    limit = run.environment.options.max_result_bytes
+    limit = run.options.max_result_bytes
     return encode_value(value, limit, f"result of step {name!r}")
 
 
@@ -68,6 +68,7 @@ def _check(run: RunState, name: str, atomic: bool) -> None:
     if not name or len(name) > MAX_STEP_NAME_LENGTH or "\x00" in name:
         raise StepError(f"A step's name is 1 to {MAX_STEP_NAME_LENGTH} characters, not {name!r}.")
     if not run.in_atomic_task:
+        _check_block(run, atomic)
         return
     if atomic:
         raise StepError(
@@ -80,3 +81,16 @@ def _check(run: RunState, name: str, atomic: bool) -> None:
             "On SQLite a step needs a task with atomic=False: the open transaction of an atomic "
             "task holds the only write lock, so the step could not be recorded."
         )
+
+
+def _check_block(run: RunState, atomic: bool) -> None:
+    """Refuse a step whose record would wait for the very transaction that it is called in."""
+    connection = connections[run.environment.options.database]
+    in_test = run.environment.test_connection is not None  # the record is written on it, too
+    if atomic or in_test or connection.vendor != "sqlite" or not connection.in_atomic_block:
+        return
+    raise StepError(
+        "On SQLite a step inside a transaction could never be recorded: the open transaction holds "
+        "the only write lock. Call it before `with context.atomic():` or transaction.atomic(), or "
+        "write in the block itself what belongs to it."
+    )

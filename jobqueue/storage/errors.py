@@ -23,6 +23,15 @@ def sqlstate(error: BaseException) -> str | None:
     return getattr(error.__cause__, "sqlstate", None)
 
 
+def violated_constraint(error: BaseException) -> str:
+    """Return the name of the constraint that an IntegrityError is about.
+
+    SQLite names its columns instead, in the whole of its message.
+    """
+    diagnosis = getattr(error.__cause__, "diag", None)
+    return str(error) if diagnosis is None else diagnosis.constraint_name or ""
+
+
 def is_away(error: BaseException) -> bool:
     """Return whether `error` is about the session or the server, whatever was sent.
 

@@ -180,7 +180,6 @@ class Ending:
     error: ErrorText | None = None
     reason: str = ""
     suspicion: int = 0
-    clear_suspicions: bool = False
     alone: bool = False
     aging_seconds: float = 60.0
 

@@ -11,10 +11,23 @@ from uuid import UUID
 from django.db import DatabaseError, IntegrityError
 
 from jobqueue.exceptions import LeaseLost
+from jobqueue.storage.errors import violated_constraint
 from jobqueue.storage.records import Claim, CodedLimit, Ending, NewJob, NewWorker
 
 LOWEST_RANK = -(2**63)
 """The floor of a claim that skips nothing."""
+_ONE_OWNER = frozenset(
+    {
+        "jobqueue_attempt_job_fence",
+        "jobqueue_attempt_job_number",
+        "jobqueue_attempt_one_success",
+        # SQLite names the columns.
+        "UNIQUE constraint failed: jobqueue_attempt.job_id, jobqueue_attempt.fence",
+        "UNIQUE constraint failed: jobqueue_attempt.job_id, jobqueue_attempt.number",
+        "UNIQUE constraint failed: jobqueue_attempt.job_id",
+    }
+)
+"""Constraints that an attempt breaks which is not the owner's."""
 LEASE_LOST_MARK = "jobqueue_lease_lost"
 """What a statement says when its guard fails on the server."""
 
@@ -74,7 +87,6 @@ def ending_row(ending: Ending) -> dict[str, Any]:
         "traceback": error.traceback if error else None,
         "reason": ending.reason[:64],
         "suspicion": ending.suspicion,
-        "clear_suspicions": ending.clear_suspicions,
         "alone": ending.alone,
         "aging": ending.aging_seconds,
     }
@@ -119,8 +131,9 @@ def lease_errors(claim: Claim) -> Iterator[None]:
     try:
         yield
     except IntegrityError as error:
-        if "jobqueue_attempt" in str(error):
-            raise LeaseLost(f"Another run of job {claim.id} has ended it.") from error
+        if violated_constraint(error) in _ONE_OWNER:
+            message = f"Another run of job {claim.id} has ended it."
+            raise LeaseLost(message, run=(claim.id, claim.fence)) from error
         raise
     except DatabaseError as error:
         if LEASE_LOST_MARK in str(error):
@@ -131,7 +144,8 @@ def lease_errors(claim: Claim) -> Iterator[None]:
 def lease_lost(claim: Claim) -> LeaseLost:
     """Return the error of a guard that did not match."""
     return LeaseLost(
-        f"Job {claim.id} no longer belongs to worker {claim.worker} at fence {claim.fence}."
+        f"Job {claim.id} no longer belongs to worker {claim.worker} at fence {claim.fence}.",
+        run=(claim.id, claim.fence),
     )
 
 

@@ -1,11 +1,14 @@
 """Where the jobs of a dead worker go: the whole table of suspicion, and who adds none."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from django.conf import settings as django_settings
+from django.utils import timezone
 
 from jobqueue.engine.recovery import Death, recover
+from jobqueue.exceptions import Snooze
 from jobqueue.models import Job
 from jobqueue.signals import job_died
 from jobqueue.storage.records import Claim
@@ -119,6 +122,23 @@ def test_a_success_in_a_batch_clears_every_suspicion(bench: Bench):
     assert ran.job.suspicions == 1
     bench.again(ran, plain_job)
     assert (ran.state, ran.job.suspicions) == ("succeeded", 0)
+
+
+@pytest.mark.parametrize("error", [ValueError, lambda: Snooze(1)], ids=["failure", "snooze"])
+def test_a_suspect_stays_one_through_a_failure_and_a_snooze(bench: Bench, error):
+    """Only a success shows that it can be run: one that fails by turns would never be poison."""
+
+    def body(context):
+        raise error()
+
+    ran = Ran(bench.enqueue(body))
+    run_and_die(bench)
+    run_and_die(bench)
+    bench.again(ran)
+    assert (ran.job.suspicions, ran.job.alone) == (2, True)
+    bench.storage.promote(10, now=timezone.now() + timedelta(days=1))
+    run_and_die(bench)
+    assert (ran.state, ran.job.reason) == ("dead", "poison")
 
 
 def test_lost_workers_use_up_no_attempts(bench: Bench):

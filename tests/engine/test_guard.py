@@ -12,7 +12,7 @@ from jobqueue.storage import storage_for
 from jobqueue.storage.statements import statement
 from tests.conftest import url_in_use
 from tests.engine.bench import Bench, effects, leave
-from tests.engine.tasks import atomic_job, plain_job
+from tests.engine.tasks import async_job, atomic_job, plain_job
 from tests.storage.making import everything, run_sql
 
 STALE = {
@@ -228,3 +228,34 @@ def test_after_the_finish_the_server_ends_a_session_that_does_not_commit(bench: 
     outside = run_sql(connection, "SHOW idle_in_transaction_session_timeout")
     assert inside == [("5s",)]
     assert outside == [("0",)]
+
+
+# --- LeaseLost that is none ----------------------------------------
+
+
+@pytest.mark.parametrize("task", [atomic_job, plain_job, async_job], ids=lambda t: t.name)
+def test_a_job_that_raises_lease_lost_of_itself_has_failed(bench: Bench, task):
+    """Taken at its word it would be given back, uncharged, and run again for ever."""
+
+    def body(context):
+        leave(context)
+        raise LeaseLost("of my own")
+
+    async def body_async(context):
+        raise LeaseLost("of my own")
+
+    ran = bench.run(body_async if task is async_job else body, task)
+    assert (ran.state, ran.job.failures, ran.attempt.outcome) == ("retrying", 1, "failed")
+    assert ran.attempt.error_message == "of my own"
+
+
+def test_a_job_that_raises_the_lease_lost_of_another_has_failed(bench: Bench):
+    """Two jobs may talk to each other; each loses only its own."""
+    other = bench.claim_one(leave, plain_job)
+    bench.take_away(other)
+
+    def body(context):
+        bench.storage.record_step(other, "charge", "1")
+
+    ran = bench.run(body, plain_job)
+    assert (ran.state, ran.job.failures) == ("retrying", 1)

@@ -3,9 +3,11 @@
 import pytest
 from django.db import connection, connections
 
+from jobqueue.events import subscribe
 from jobqueue.models import Job
+from jobqueue.storage.connections import open_connection
 from tests.engine import faults
-from tests.engine.bench import Bench, effects, leave
+from tests.engine.bench import Bench, Ran, effects, leave
 from tests.storage.making import run_sql
 
 pytestmark = pytest.mark.postgres_only("SQLite has one writer at a time: nothing to serialize")
@@ -138,3 +140,52 @@ def test_a_job_taken_over_under_repeatable_read_ends_as_lease_lost(bench: Bench)
     assert ended.failure is None
     assert effects(claim.id) == []
     assert Job.objects.get(pk=claim.id).worker == taken[0].worker
+
+
+# --- SQLite: a transaction that cannot begin ----------------------------------------
+
+
+@pytest.fixture
+def writer(bench: Bench):
+    """Takes and gives back the only write lock, for which a job's own transaction does not wait."""
+    other = open_connection("default")
+    run_sql(connection, "PRAGMA busy_timeout = 0")
+    other.set_autocommit(False)
+    yield other
+    other.close()
+    connection.close()
+
+
+@pytest.mark.sqlite_only("PostgreSQL has more than one writer")
+def test_a_job_that_finds_the_database_locked_begins_again_uncharged(bench: Bench, writer):
+    def end_it(event):
+        if event.name == "job.rerun":
+            writer.rollback()
+
+    body, runs = counted()
+    claim = bench.claim_one(body)
+    run_sql(writer, "BEGIN IMMEDIATE")
+    stop = subscribe(end_it)
+    try:
+        bench.flush(bench.execute(claim))
+    finally:
+        stop()
+    ran = Ran(claim.id)
+    assert (ran.state, ran.effects, runs) == ("succeeded", ["done"], [1])
+    assert (ran.job.failures, ran.job.attempts) == (0, 1)
+
+
+@pytest.mark.sqlite_only("PostgreSQL has more than one writer")
+def test_a_job_that_cannot_begin_for_long_is_put_off_uncharged(bench: Bench, writer):
+    body, runs = counted()
+    claim = bench.claim_one(body)
+    run_sql(writer, "BEGIN IMMEDIATE")
+    ended = bench.execute(claim)
+    writer.rollback()
+    bench.flush(ended)
+    ran = Ran(claim.id)
+    assert (ran.state, ran.job.failures, runs) == ("scheduled", 0, [])
+    assert (ran.attempt.outcome, ran.attempt.charged) == ("snoozed", False)
+    assert "locked" in ran.attempt.error_message
+    bench.again(ran)
+    assert (ran.state, ran.effects) == ("succeeded", ["done"])

@@ -1,10 +1,13 @@
 """Return values: stored as JSON, refused where JSON cannot hold them, falsy ones kept apart."""
 
+from datetime import timedelta
+
 import pytest
 
 from jobqueue import task
+from jobqueue.models import Job
 from tests.app.models import Effect
-from tests.engine.bench import Bench, leave
+from tests.engine.bench import Bench, Ran, leave
 from tests.engine.tasks import async_job, atomic_job, plain_job
 
 JOBS = pytest.mark.parametrize("task", [atomic_job, plain_job], ids=["atomic", "not atomic"])
@@ -123,7 +126,44 @@ def test_a_result_that_raises_while_it_is_read_is_the_jobs_own_error(bench: Benc
     assert ran.attempt.error_class == "builtins.OSError"
 
 
-def test_a_result_at_the_limit_is_stored_and_one_byte_more_is_not(make_bench):
+@pytest.fixture
+def options(settings):
+    """Sets options of the alias that jobs are enqueued under."""
+
+    def put(**options) -> None:
+        alias = settings.TASKS["default"]
+        settings.TASKS = {"default": {**alias, "OPTIONS": {**alias["OPTIONS"], **options}}}
+
+    return put
+
+
+def test_a_committed_result_is_limited_too(bench: Bench, options):
+    def body(context):
+        with context.atomic():
+            context.commit("123456789")
+
+    options(MAX_RESULT_BYTES=10)
+    assert bench.run(body, plain_job).state == "retrying"
+
+
+def test_the_limits_are_those_of_the_jobs_own_alias_not_of_its_worker(make_bench, options):
+    bench = make_bench(max_result_bytes=10, max_traceback_bytes=32_768)
+    options(MAX_RESULT_BYTES=11, MAX_TRACEBACK_BYTES=300, RETRY={"base": 3_000, "jitter": 0})
+    assert bench.run(lambda context: "123456789").state == "succeeded"
+    ran = bench.run(lambda context: "1234567890")
+    assert_refused(ran)
+    assert len(ran.attempt.traceback.encode()) <= 300
+    assert ran.job.run_at - ran.attempt.finished_at == timedelta(seconds=3_000)
+
+
+def test_a_job_whose_alias_is_gone_goes_by_its_workers_options(make_bench):
     bench = make_bench(max_result_bytes=10)
+    job = bench.enqueue(lambda context: "123456789")
+    Job.objects.filter(pk=job).update(backend="gone")
+    assert_refused(bench.again(Ran(job)))
+
+
+def test_a_result_at_the_limit_is_stored_and_one_byte_more_is_not(bench: Bench, options):
+    options(MAX_RESULT_BYTES=10)
     assert bench.run(lambda context: "12345678").state == "succeeded"
     assert_refused(bench.run(lambda context: "123456789"))

@@ -2,7 +2,7 @@
 
 import pytest
 from asgiref.sync import sync_to_async
-from django.db import connection
+from django.db import connection, transaction
 
 from jobqueue.exceptions import LeaseLost
 from jobqueue.models import Step
@@ -221,6 +221,33 @@ def test_on_sqlite_a_step_in_an_atomic_task_says_what_it_needs(bench: Bench):
     assert ran.attempt.error_class == "jobqueue.exceptions.StepError"
     assert "atomic=False" in ran.attempt.error_message
     assert calls == []
+
+
+@pytest.mark.sqlite_only("PostgreSQL has more than one writer")
+@pytest.mark.parametrize("guarded", [True, False], ids=["guarded block", "plain block"])
+def test_on_sqlite_a_step_in_a_transaction_is_refused_before_its_effect(bench: Bench, guarded):
+    """Its record would wait for the transaction around it, in vain."""
+
+    def body(context):
+        with context.atomic() if guarded else transaction.atomic():
+            context.step("charge", lambda: calls.append(1))
+
+    calls = []
+    ran = bench.run(body, plain_job)
+    assert ran.attempt.error_class == "jobqueue.exceptions.StepError"
+    assert "before" in ran.attempt.error_message
+    assert calls == []
+
+
+@POSTGRES
+def test_a_step_in_a_guarded_block_is_recorded_whatever_becomes_of_the_block(bench: Bench):
+    def body(context):
+        with context.atomic():
+            context.step("charge", lambda: "ch_1")
+            raise ValueError("the block rolls back")
+
+    ran = bench.run(body, plain_job)
+    assert [name for name, *_ in recorded(ran.id)] == ["charge"]
 
 
 @POSTGRES

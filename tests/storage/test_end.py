@@ -115,15 +115,15 @@ def test_a_long_reason_is_cut(storage: Storage, held: Claim) -> None:
     assert row(held.id).reason == "x" * 64
 
 
-def test_suspicions_add_up_and_can_be_cleared(storage: Storage) -> None:
+def test_suspicions_add_up(storage: Storage) -> None:
     worker = register(storage)
     insert(storage)
     seen = []
-    for change in ({"suspicion": 1}, {"suspicion": 1, "alone": True}, {"clear_suspicions": True}):
+    for change in ({"suspicion": 1}, {"suspicion": 1, "alone": True}, {}):
         (held,) = claim(storage, worker) or storage.claim_alone(worker, ["default"], ["app.task"])
         storage.end_many([ending(held, "ready", outcome="lost", **change)])
         seen.append((row(held.id).suspicions, row(held.id).alone))
-    assert seen == [(1, False), (2, True), (0, False)]
+    assert seen == [(1, False), (2, True), (2, False)]
 
 
 def test_an_ending_without_an_error_keeps_the_last_one(storage: Storage) -> None:

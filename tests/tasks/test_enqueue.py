@@ -1,5 +1,6 @@
 """Enqueue: in the caller's transaction, checked before the first row, never breaking it."""
 
+import enum
 import math
 import threading
 import uuid
@@ -7,7 +8,7 @@ import warnings
 from decimal import Decimal
 
 import pytest
-from django.db import DatabaseError, connection, connections, transaction
+from django.db import DatabaseError, connection, connections, models, transaction
 from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 
@@ -380,3 +381,16 @@ def test_a_storage_class_of_the_options_is_used(committing):
 class Full(Storage):
     def insert_jobs(self, jobs, now=None):
         raise DatabaseError("disk full")
+
+
+@pytest.mark.django_db
+def test_members_of_an_enum_name_queues_and_tags_by_their_values():
+    class Lane(str, enum.Enum):  # noqa: UP042 - the older way, whose str() is another
+        MAIL = "mail"
+
+    class Kind(models.TextChoices):
+        URGENT = "urgent"
+
+    result = add.using(queue_name=Lane.MAIL, tags=[Lane.MAIL, Kind.URGENT]).enqueue(1)
+    assert Job.objects.get(pk=result.id).queue == "mail"
+    assert sorted(JobTag.objects.values_list("tag", flat=True)) == ["mail", "urgent"]

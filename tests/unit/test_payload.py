@@ -34,7 +34,15 @@ class Color(enum.StrEnum):
     RED = "red"
 
 
+class MixedColor(str, enum.Enum):  # noqa: UP042 - the older way, whose str() is another
+    RED = "red"
+
+
 class Number(enum.IntEnum):
+    ONE = 1
+
+
+class MixedNumber(int, enum.Enum):
     ONE = 1
 
 
@@ -67,7 +75,11 @@ def test_plain_json_comes_back_as_it_was(value):
         (b"abc", "abc"),
         ({b"k": b"v"}, {"k": "v"}),
         (Color.RED, "red"),
+        (MixedColor.RED, "red"),
+        ({MixedColor.RED: [MixedColor.RED]}, {"red": ["red"]}),
         (Number.ONE, 1),
+        (MixedNumber.ONE, 1),
+        ({MixedNumber.ONE: 1}, {"1": 1}),
         ({Color.RED: Number.ONE}, {"red": 1}),
         (range(3), [0, 1, 2]),
         ("\U0001f600 naïve", "\U0001f600 naïve"),

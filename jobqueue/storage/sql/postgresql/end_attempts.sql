@@ -11,7 +11,7 @@ WITH given AS MATERIALIZED (
              id uuid, fence bigint, worker uuid, state text, outcome text, charged boolean,
              delay float8, started_ago float8, error_class text, error_message text,
              error_fingerprint text, traceback text, reason text, suspicion smallint,
-             clear_suspicions boolean, alone boolean, aging float8),
+             alone boolean, aging float8),
          (SELECT coalesce(%(now)s::timestamptz, statement_timestamp()) AS now) AS c
 ), locked AS MATERIALIZED (
     SELECT j.id, j.claimed_at, greatest(j.run_at, j.enqueued_at) AS due_at
@@ -24,7 +24,7 @@ WITH given AS MATERIALIZED (
         finished_at = CASE WHEN g.state IN ('dead', 'cancelled') THEN g.now END,
         attempts = j.attempts + (g.outcome IS NOT NULL)::int,
         failures = j.failures + g.charged::int,
-        suspicions = CASE WHEN g.clear_suspicions THEN 0 ELSE j.suspicions + g.suspicion END,
+        suspicions = j.suspicions + g.suspicion,
         alone = g.alone,
         run_at = CASE WHEN g.delay IS NULL THEN j.run_at
                       ELSE g.now + make_interval(secs => g.delay) END,

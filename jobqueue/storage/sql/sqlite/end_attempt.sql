@@ -5,7 +5,7 @@ SET state = %(state)s, worker = NULL, claimed_at = NULL, deadline = NULL,
     finished_at = CASE WHEN %(state)s IN ('dead', 'cancelled') THEN %(now)s END,
     attempts = attempts + (%(outcome)s IS NOT NULL),
     failures = failures + %(charged)s,
-    suspicions = CASE WHEN %(clear_suspicions)s THEN 0 ELSE suspicions + %(suspicion)s END,
+    suspicions = suspicions + %(suspicion)s,
     alone = %(alone)s,
     run_at = coalesce(%(due)s, run_at),
     rank = CASE WHEN %(due_rank)s IS NULL THEN rank

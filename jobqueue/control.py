@@ -25,7 +25,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from jobqueue.compat import DEFAULT_TASK_BACKEND_ALIAS
-from jobqueue.engine import verbs
+from jobqueue.engine import statistics, verbs
 from jobqueue.engine.bulk import Preview
 from jobqueue.engine.bulk import find as bulk_operation
 from jobqueue.engine.bulk import preview as bulk_preview
@@ -36,6 +36,7 @@ from jobqueue.engine.bulk import stop as bulk_stop
 from jobqueue.engine.bulk_steps import run_step as bulk_step
 from jobqueue.engine.changes import LOCKED, NOT_FOUND, Ids, change_jobs
 from jobqueue.engine.draining import drain_worker
+from jobqueue.engine.findings import Finding, findings, notices, problems
 from jobqueue.engine.making import HAS_TWIN, NOT_OFFERED, UNREADABLE, Copied, enqueue, run_again
 from jobqueue.engine.operations import Actor, Desk, Outcome
 from jobqueue.engine.pruning import prune
@@ -60,6 +61,7 @@ __all__ = [
     "ACTIONS",
     "Actor",
     "Copied",
+    "Finding",
     "Outcome",
     "Preview",
     "Status",
@@ -80,9 +82,12 @@ __all__ = [
     "drain_worker",
     "enable_schedule",
     "enqueue",
+    "findings",
     "move",
+    "notices",
     "pause",
     "preview_schedule",
+    "problems",
     "prune",
     "reprioritize",
     "requeue",
@@ -93,6 +98,7 @@ __all__ = [
     "run_now",
     "run_schedule",
     "schedules",
+    "statistics",
     "status",
     "update_schedule",
 ]

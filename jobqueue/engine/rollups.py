@@ -24,21 +24,24 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+from django.db.models import DurationField, ExpressionWrapper, F, Max
+from django.db.models.functions import Now
+
 from jobqueue import histogram
 from jobqueue.conf import HOUR_ROLLUP_SECONDS, MAX_ERROR_GROUPS, MINUTE_ROLLUP_SECONDS
-from jobqueue.models.rollup import Rollup
+from jobqueue.models import Attempt, Rolling, Rollup
 from jobqueue.states import Outcome
 from jobqueue.storage import Storage
 from jobqueue.storage.rollups import (
     ErrorSums,
     ErrorTally,
     Gap,
-    Rolling,
     RollupKey,
     RollupSums,
     Span,
     Tally,
 )
+from jobqueue.storage.rollups import Rolling as RollingRecord
 
 MINUTE, HOUR = 60, 3_600
 TURN_ATTEMPTS = 20_000
@@ -89,7 +92,7 @@ def roll_up(
     began = time.monotonic()
     most = limit or (TURN_ATTEMPTS_ON_ONE_HOST if storage.one_host else TURN_ATTEMPTS)
 
-    def turn(rolling: Rolling) -> Turn:
+    def turn(rolling: RollingRecord) -> Turn:
         return _turn(storage, rolling, most, began)
 
     return storage.hold_rolling(turn, early, now)
@@ -107,6 +110,16 @@ def catch_up(storage: Storage, should_stop: Callable[[], bool] = lambda: False) 
             break
         total += done.counted
     return total
+
+
+def lateness(database: str) -> float | None:
+    """Return for how many seconds the rollups have not been complete; None if they never were."""
+    newest = Attempt.objects.using(database).aggregate(id=Max("id"))["id"]
+    age = ExpressionWrapper(Now() - F("rolled_at"), output_field=DurationField())
+    row = Rolling.objects.using(database).annotate(age=age).first()
+    if newest is None or (row is not None and newest <= row.attempt_id):
+        return 0.0
+    return None if row is None or row.age is None else float(row.age.total_seconds())
 
 
 def prune_rollups(storage: Storage, should_stop: Callable[[], bool] = lambda: False) -> int:
@@ -132,7 +145,7 @@ def prune_rollups(storage: Storage, should_stop: Callable[[], bool] = lambda: Fa
 # --- a turn ----------------------------------------
 
 
-def _turn(storage: Storage, rolling: Rolling, limit: int, began: float) -> Turn:
+def _turn(storage: Storage, rolling: RollingRecord, limit: int, began: float) -> Turn:
     fresh, last = storage.read_span(rolling.attempt_id, limit)
     spans = [Span(rolling.attempt_id + 1, last)] if fresh else []
     spans += [Span(gap.low, gap.high) for gap in rolling.gaps]
@@ -155,7 +168,7 @@ def _pause(cost_seconds: float, is_behind: bool) -> float:
     return min(max(cost_seconds / SHARE, least), MAX_PAUSE_SECONDS)
 
 
-def _open_gaps(storage: Storage, rolling: Rolling, fresh: int, last: int) -> list[Gap]:
+def _open_gaps(storage: Storage, rolling: RollingRecord, fresh: int, last: int) -> list[Gap]:
     """Return the ids that have no attempt yet and may get one."""
     now = rolling.now.timestamp()
     found = [Gap(rolling.attempt_id + 1, last, now)] if fresh < last - rolling.attempt_id else []

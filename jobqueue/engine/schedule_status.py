@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -84,21 +84,6 @@ def late(database: str) -> list[str]:
     rows = rows.exclude(Q(source=CODE, undeclared_at__isnull=False))
     rows = rows.annotate(due=Coalesce("look_at", "last_tick")).filter(due__lt=before)
     return list(rows.order_by("name").values_list("name", flat=True)[:MAX_LISTED])
-
-
-def late_problems(names: Sequence[str]) -> Iterator[str]:
-    """Yield a sentence, with the way out, if schedules are due and nobody ticks."""
-    if names:
-        yield (
-            f"Schedules are due, and nobody ticks: {', '.join(names[:5])} (bound "
-            f"{AUDIT_PATIENCE_SECONDS:.0f} s). Start manage.py runworker (without "
-            "--no-maintenance) or runscheduler."
-        )
-
-
-def failing_notices(errors: Mapping[str, str]) -> Iterator[str]:
-    """Yield a sentence for each schedule that cannot tick."""
-    yield from (f"Schedule {name!r} cannot tick: {error}" for name, error in errors.items())
 
 
 def _status(row: Schedule, last: PastTick | None, count: int, backend: str) -> ScheduleStatus:

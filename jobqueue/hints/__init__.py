@@ -7,6 +7,7 @@ latency depends on what is here.
     listen   the side that works: one daemon thread per process that survives everything
     kind     which way the hints of a TASKS alias go: "redis", "postgres" or "none"
     lost     how many this process could not send
+    trouble  why none can be sent right now
 
 `jobqueue.engine.announce` decides when: once per transaction and queue, after its commit.
 
@@ -30,7 +31,7 @@ from jobqueue.exceptions import InvalidOptions
 from jobqueue.hints.listener import Listener
 from jobqueue.hints.sender import Broken, Sender, Transport
 
-__all__ = ["Kind", "Listener", "kind", "listen", "lost", "send"]
+__all__ = ["Kind", "Listener", "kind", "listen", "lost", "send", "trouble"]
 
 Kind = Literal["redis", "postgres", "none"]
 
@@ -74,6 +75,14 @@ def send(alias: str, queues: Iterable[str], connection: BaseDatabaseWrapper | No
 def lost(alias: str) -> int:
     """Return how many hints of `alias` this process could not send."""
     return _sender(alias).lost
+
+
+def trouble(alias: str) -> str:
+    """Return why hints of `alias` cannot be sent now, empty if they can. Never raise.
+
+    Redis is asked, with the time-outs of sending. Over PostgreSQL whoever can ask can also send.
+    """
+    return _sender(alias).trouble()
 
 
 def listen(alias: str, queues: Sequence[str], on_hint: Callable[[str], None]) -> Listener:

@@ -35,6 +35,8 @@ MAX_HINTS = 100
 """Length of a stream (about: it is trimmed by whole blocks): more hints than workers to wake."""
 KEY_SECONDS = 3_600
 """Life of a stream nobody sends to, so that queues of the past leave nothing behind."""
+PROBE_SECONDS = 60
+"""Life of the key by which a probe finds out whether Redis takes writes."""
 REGROUP_SECONDS = 0.05
 """Pause after a group was found gone: under eviction it may go again at once."""
 OURS = (
@@ -72,6 +74,10 @@ class RedisTransport(Transport):
             # A replica that was the master refuses writes for as long as we stay connected to it.
             self._client.connection_pool.disconnect(inuse_connections=False)
             raise
+
+    def probe(self) -> None:
+        # A write: a replica, or a server out of memory, would answer a ping.
+        self._client.set(key_of(self._namespace, ""), "", ex=PROBE_SECONDS)  # no queue has no name
 
     def describe(self, error: Exception) -> str:
         return describe(error, self._secrets)

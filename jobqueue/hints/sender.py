@@ -25,6 +25,9 @@ class Transport:
     def deliver(self, queues: Collection[str], connection: BaseDatabaseWrapper | None) -> None:
         """Send a hint for each of `queues`; raise whatever goes wrong, within a bounded time."""
 
+    def probe(self) -> None:
+        """Find out whether a hint could be sent now; raise what would be in its way."""
+
     def describe(self, error: Exception) -> str:
         """Return an error as one line without passwords."""
         return f"{type(error).__name__}: {error}".split("\n", 1)[0][:MAX_ERROR_LENGTH]
@@ -41,6 +44,9 @@ class Broken(Transport):
     def deliver(self, queues: Collection[str], connection: BaseDatabaseWrapper | None) -> None:
         raise self._error
 
+    def probe(self) -> None:
+        raise self._error
+
 
 class Sender:
     """Sends the hints of one TASKS alias in this process. Never raises."""
@@ -51,6 +57,14 @@ class Sender:
         self._transport = transport
         self._breaker = Breaker(transport.describe, backend=alias, via=transport.kind)
         self._lock = threading.Lock()
+
+    def trouble(self) -> str:
+        """Return why a hint could not be sent now, empty if it could; never raise."""
+        try:
+            self._transport.probe()
+        except Exception as error:
+            return self._transport.describe(error)
+        return ""
 
     def send(self, queues: set[str], connection: BaseDatabaseWrapper | None = None) -> None:
         """Send a hint for each of `queues`, or count them as lost."""

@@ -201,6 +201,11 @@ class Job(models.Model):
                 & Q(state__in=[State.BLOCKED, State.READY, State.RUNNING]),
             ),
             models.Index(
+                name="jobqueue_job_error",
+                fields=["error_fingerprint", "id"],
+                condition=Q(state=State.DEAD),
+            ),
+            models.Index(
                 name="jobqueue_job_dead", fields=["finished_at"], condition=Q(state=State.DEAD)
             ),
         )

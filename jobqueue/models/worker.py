@@ -30,6 +30,9 @@ class Worker(models.Model):
     started_at = models.DateTimeField()
     heartbeat_at = models.DateTimeField()
     lease_until = models.DateTimeField()
+    clock_ahead = models.FloatField(
+        default=0.0, help_text="Seconds that its clock was ahead of the database's at its beat."
+    )
     draining = models.BooleanField(default=False)
     dead = models.BooleanField(default=False)
     dead_at = models.DateTimeField(null=True)

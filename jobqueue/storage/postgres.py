@@ -8,6 +8,7 @@ batched finish need (a generic plan scans), and which works through a transactio
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -27,6 +28,7 @@ from jobqueue.states import Blame
 from jobqueue.storage.connections import transaction_on
 from jobqueue.storage.errors import LOCK_NOT_AVAILABLE, sqlstate
 from jobqueue.storage.postgres_commit import finish_and_commit, may_go_together
+from jobqueue.storage.postgres_health import PostgresHealth
 from jobqueue.storage.postgres_limits import PostgresLimits
 from jobqueue.storage.postgres_reports import PostgresReports
 from jobqueue.storage.postgres_requests import PostgresRequests
@@ -40,7 +42,6 @@ from jobqueue.storage.records import (
     EndedJob,
     Ending,
     Held,
-    HorizonHolder,
     Inserted,
     NewJob,
     NewWorker,
@@ -65,6 +66,7 @@ from jobqueue.storage.statements import statement
 
 class PostgresStorage(
     PostgresLimits,
+    PostgresHealth,
     PostgresReports,
     PostgresRequests,
     PostgresUnique,
@@ -229,10 +231,12 @@ class PostgresStorage(
     # --- life of a worker ----------------------------------------
 
     def register_worker(self, worker: NewWorker) -> None:
-        self._rows("register_worker", **worker_row(worker))
+        self._rows("register_worker", **worker_row(worker), clock=time.time())
 
     def renew_worker(self, worker: UUID, lease_seconds: float, direct: bool) -> Renewal | None:
-        rows = self._rows("renew_worker", id=worker, lease=lease_seconds, direct=direct)
+        rows = self._rows(
+            "renew_worker", id=worker, lease=lease_seconds, direct=direct, clock=time.time()
+        )
         return Renewal(*rows[0]) if rows else None
 
     def mark_dead(self, worker: UUID, reason: str, blame: str = Blame.JOBS) -> bool:
@@ -337,17 +341,6 @@ class PostgresStorage(
                     "The job's row is locked by a transaction that is about to end; try again."
                 ) from error
             raise
-
-    def state_counts(self) -> dict[str, int]:
-        return {row[0]: row[1] for row in self._rows("state_counts")}
-
-    def backlog_ages(self, now: datetime | None = None) -> dict[str, float | None]:
-        row = self._rows("backlog_ages", now=now)[0]
-        return dict(zip(("oldest_ready", "oldest_unpromoted", "oldest_unreaped"), row, strict=True))
-
-    def horizon_holder(self) -> HorizonHolder | None:
-        rows = self._rows("find_horizon")
-        return HorizonHolder._make(rows[0]) if rows else None
 
     def notify(self, channel: str, payload: str) -> None:
         self._rows("notify_channel", channel=channel, payload=payload)

@@ -22,13 +22,13 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.module_loading import import_string
 
 from jobqueue.states import Blame
+from jobqueue.storage.health import HealthProtocol
 from jobqueue.storage.limits import LimitStatements
 from jobqueue.storage.records import (
     Claim,
     EndedJob,
     Ending,
     Held,
-    HorizonHolder,
     Inserted,
     NewJob,
     NewWorker,
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 
 class Storage(
     LimitStatements,
+    HealthProtocol,
     ReportStorage,
     RequestStorage,
     UniqueJobs,
@@ -322,18 +323,6 @@ class Storage(
     def force_cancel(self, claim_id: UUID, fence: int, reason: str) -> bool:
         """End a running job as cancelled and raise its fence, so that its worker is refused."""
         raise NotImplementedError
-
-    def state_counts(self) -> dict[str, int]:
-        """Return how many jobs are in each live state and in dead."""
-        raise NotImplementedError
-
-    def backlog_ages(self, now: datetime | None = None) -> dict[str, float | None]:
-        """Return seconds: oldest_ready, oldest_unpromoted, oldest_unreaped; None where none."""
-        raise NotImplementedError
-
-    def horizon_holder(self) -> HorizonHolder | None:
-        """Return who keeps dead rows from being removed for longest, None if nobody does."""
-        return None
 
     def notify(self, channel: str, payload: str) -> None:
         """Send a notification (PostgreSQL only), outside any transaction."""

@@ -290,21 +290,6 @@ class Orphan(NamedTuple):
     direct: bool = True
 
 
-class HorizonHolder(NamedTuple):
-    """Who keeps dead rows from being removed.
-
-    kind: session, prepared transaction or replication slot. seconds: since its transaction began,
-    None for a slot. transactions: how far its horizon lies behind.
-    """
-
-    kind: str
-    pid: int | None
-    name: str
-    state: str
-    seconds: float | None
-    transactions: int
-
-
 class Verdict(NamedTuple):
     """What the attempt table says of one claim: its outcome, if its end was ever committed."""
 

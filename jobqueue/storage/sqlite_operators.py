@@ -16,14 +16,14 @@ from django.db import OperationalError
 from jobqueue.conf import AUDIT_PATIENCE_SECONDS, DEADLINE_SLACK_SECONDS
 from jobqueue.exceptions import RowLocked
 from jobqueue.storage.busy import immediate_on, is_busy, is_foreign, reads, writes
+from jobqueue.storage.sqlite_health import SQLiteHealth
 from jobqueue.storage.sqlite_rollups import SQLiteRollups
-from jobqueue.storage.sqlite_values import adapted, after, time_of
+from jobqueue.storage.sqlite_values import adapted, after
 from jobqueue.storage.sqlite_waiting import SQLiteWaiting
-from jobqueue.storage.sqlite_workers import SQLiteWorkers
 from jobqueue.storage.statements import statement
 
 
-class SQLiteOperators(SQLiteWorkers, SQLiteRollups, SQLiteWaiting):
+class SQLiteOperators(SQLiteHealth, SQLiteRollups, SQLiteWaiting):
     """The protocol's parts for operators, status and audit."""
 
     # --- operators ----------------------------------------
@@ -62,25 +62,6 @@ class SQLiteOperators(SQLiteWorkers, SQLiteRollups, SQLiteWaiting):
         self._rows("insert_cancelled", **run)
         return bool(self._changed("force_cancel", **run))
 
-    @reads
-    def state_counts(self) -> dict[str, int]:
-        return {row[0]: row[1] for row in self._rows("state_counts")}
-
-    @reads
-    def backlog_ages(self, now: datetime | None = None) -> dict[str, float | None]:
-        clock = self._clock(now)
-        ready, due = self._rows("backlog_ages", now=clock)[0]
-        gone = [
-            max((clock - time_of(since)).total_seconds(), 0.0)
-            for worker, dead, since in self._rows("list_holders")
-            if dead or not self._is_alive(UUID(hex=worker))
-        ]
-        return {
-            "oldest_ready": _age(ready, clock),
-            "oldest_unpromoted": _age(due, clock),
-            "oldest_unreaped": max(gone, default=None),
-        }
-
     # --- audit ----------------------------------------
 
     @reads
@@ -102,7 +83,3 @@ class SQLiteOperators(SQLiteWorkers, SQLiteRollups, SQLiteWaiting):
             for name in ("journal_mode", "synchronous", "busy_timeout", "version")
         }
         return {**found, "transaction_mode": str(options.get("transaction_mode") or "DEFERRED")}
-
-
-def _age(since: str | None, clock: datetime) -> float | None:
-    return None if since is None else (clock - time_of(since)).total_seconds()

@@ -39,10 +39,12 @@ def test_page_names_queues_workers_and_states(storage, jobs):
 def test_json_has_stable_names(storage, jobs):
     insert(storage, 2)
     answer = jobs("status", "--json").json
-    assert answer["counts"]["ready"] == 2
-    assert answer["backlog"] == 2
+    assert answer["counts"]["ready"] == {"value": 2, "relation": "eq"}
+    assert answer["backlog"] == {"value": 2, "relation": "eq"}
     assert {"queues", "workers", "dead_workers", "oldest_ready", "oldest_unpromoted"} <= set(answer)
-    assert {"oldest_unreaped", "unknown_tasks", "hints", "horizon", "problems"} <= set(answer)
+    assert {"oldest_unreaped", "unknown_tasks", "hints", "health", "problems"} <= set(answer)
+    assert "no_worker" in [finding["code"] for finding in answer["findings"]]
+    assert len(answer["notices"]) == len(answer["findings"])
 
 
 def test_probe_passes_within_its_bounds(storage, jobs):
@@ -67,6 +69,20 @@ def test_due_jobs_that_nobody_promotes_fail_it_without_bounds(storage, jobs):
     ran = jobs("status", "--json")
     assert ran.code == 1
     assert len(ran.json["problems"]) == 1
+
+
+def test_probe_may_fail_for_warnings_too(storage, jobs):
+    assert jobs("status").code == 0
+    ran = jobs("status", "--fail-on", "warning")
+    assert ran.code == 1
+    assert "No worker is alive" in str(ran.error)
+
+
+def test_backlog_is_counted_as_far_as_its_bound(storage, jobs, monkeypatch):
+    monkeypatch.setattr("jobqueue.management.jobs_commands.status.COUNT_LIMIT", 1)
+    insert(storage, 4)
+    assert "4 jobs are ready, more than 3" in str(jobs("status", "--max-backlog", 3).error)
+    assert jobs("status", "--max-backlog", 4).code == 0
 
 
 def test_colors_are_for_terminals(storage, jobs, monkeypatch):

@@ -1,7 +1,5 @@
 """What operators do: compare and set, so that nobody's run is overwritten."""
 
-from datetime import timedelta
-
 import pytest
 from django.db import connection, transaction
 
@@ -187,33 +185,3 @@ def test_locked_rows_are_left_to_be_tried_again(storage: Storage) -> None:
     with transaction.atomic():
         run_sql(connection, "SELECT 1 FROM jobqueue_job WHERE id = %s FOR UPDATE", [locked])
         assert storage.requeue_many([locked, free], AGING_SECONDS) == [free]
-
-
-def test_counts_are_of_live_states_and_dead(storage: Storage) -> None:
-    in_every_state(storage)
-    expected = ("ready", "running", "blocked", "dead", "retrying", "scheduled")
-    assert storage.state_counts() == dict.fromkeys(expected, 1)
-
-
-def test_an_empty_database_has_no_backlog(storage: Storage) -> None:
-    assert set(storage.state_counts().values()) == {0}
-    assert set(storage.backlog_ages().values()) == {None}
-
-
-def test_ages_are_of_the_oldest(storage: Storage) -> None:
-    (inserted,) = insert(storage)
-    insert(storage)
-    (later,) = insert(storage, delay=30.0)
-    now = row(inserted).run_at + timedelta(seconds=90)
-    found = storage.backlog_ages(now=now)
-    assert found["oldest_ready"] == pytest.approx(90.0)
-    assert found["oldest_unpromoted"] == pytest.approx((now - row(later).run_at).total_seconds())
-    assert found["oldest_unreaped"] is None
-
-
-def test_jobs_of_a_dead_worker_are_unreaped(storage: Storage) -> None:
-    held = claimed(storage)
-    claimed(storage)
-    assert storage.backlog_ages()["oldest_unreaped"] is None
-    storage.mark_dead(held.worker, "test")
-    assert storage.backlog_ages()["oldest_unreaped"] >= 0.0

@@ -43,7 +43,8 @@ SELECT lpad(to_hex(%(first)s + n), 32, '0')::uuid, 'default', 'app.task' || n %%
        CASE WHEN %(state)s = 'running' THEN now() END,
        CASE WHEN %(state)s = 'running' THEN now() + interval '1 hour' END,
        CASE WHEN %(state)s IN ('succeeded', 'dead') THEN now() END,
-       '', '', '', CASE WHEN %(state)s = 'blocked' THEN %(reason)s ELSE '' END, '', 0, false,
+       '', '', CASE WHEN %(state)s = 'dead' THEN md5(n::text) ELSE '' END,
+       CASE WHEN %(state)s = 'blocked' THEN %(reason)s ELSE '' END, '', 0, false,
        '', '', CASE WHEN %(reason)s = 'limit' THEN 'key:' || n %% 300 END, 1
 FROM generate_series(1, %(count)s) AS n
 """
@@ -135,6 +136,12 @@ def calls() -> Calls:
         "run now": (primary, lambda s: s.run_now_many(some, 60.0)),
         "reprioritize": (primary, lambda s: s.reprioritize_many(some, 5, 60.0)),
         "move": (primary, lambda s: s.move_many(some, QUEUES[1])),
+        "state counts": ("jobqueue_job_dead", lambda s: s.state_counts(10_001)),
+        "queue backlogs": ("jobqueue_job_ready", lambda s: s.queue_backlogs(10_001, 1_000)),
+        "blocked counts": ("jobqueue_job_blocked", lambda s: s.blocked_counts(10_001)),
+        "parked counts": ("jobqueue_job_blocked", lambda s: s.parked_counts(TASKS, 10_001)),
+        "dead by error": ("jobqueue_job_error", lambda s: s.dead_by_error(["0" * 32], 1_001)),
+        "ages": ("jobqueue_job_due", lambda s: s.backlog_ages()),
         "look for uncounted": (history_on_postgres, lambda s: s.has_uncounted()),
         "read span": (history, lambda s: s.read_span(17, 1_000)),
         "tally by task": (history, lambda s: s.tally_attempts(spans, "task")),
@@ -262,7 +269,8 @@ ON_SQLITE = {
     "jobqueue_step_job_name": "sqlite_autoindex_jobqueue_step_1",
 }
 PARTIAL = re.compile(
-    "USING INDEX jobqueue_job_(alone|running|due|expires|unique|blocked|ready|schedule|limit)"
+    "USING INDEX jobqueue_job_"
+    "(alone|running|due|expires|unique|blocked|dead|error|ready|schedule|limit)"
 )
 
 

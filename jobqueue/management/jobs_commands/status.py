@@ -10,7 +10,11 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from jobqueue import control
-from jobqueue.engine.status import DeadWorker, WorkerStatus, notices, problems
+from jobqueue.engine.counts import COUNT_LIMIT
+from jobqueue.engine.documents import plain
+from jobqueue.engine.finding import Finding
+from jobqueue.engine.findings import notices, problems
+from jobqueue.engine.status import DeadWorker, WorkerStatus
 from jobqueue.management.jobs_commands.base import Shell, Subcommand, add_json
 from jobqueue.management.jobs_commands.formats import age, clock_time, duration, whole
 from jobqueue.management.jobs_commands.table import printable, render
@@ -28,8 +32,9 @@ class Status(Subcommand):
     name = "status"
     help = (
         "Show jobs by state, queues, workers and what is wrong. Exits 1, with the reason, if due "
-        "jobs are not promoted, jobs of dead workers are not taken back, or a bound given with "
-        "--max-age or --max-backlog is exceeded. Paused queues do not count against a bound."
+        "jobs are not promoted, jobs of dead workers or past their deadline are not taken back, or "
+        "a bound given with --max-age or --max-backlog is exceeded. Paused queues do not count "
+        "against a bound. --fail-on warning also fails for what somebody should look at soon."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -41,6 +46,12 @@ class Status(Subcommand):
         )
         parser.add_argument(
             "--max-backlog", type=whole(0, 10**12), metavar="N", help="fail if more jobs are ready"
+        )
+        parser.add_argument(
+            "--fail-on",
+            choices=["error", "warning"],
+            default="error",
+            help="how bad it must be to fail (default: error)",
         )
         parser.add_argument(
             "--watch", type=duration, metavar="TIME", help="show again every so often, until Ctrl-C"
@@ -55,7 +66,7 @@ class Status(Subcommand):
             return
         wrong = _look(shell, options)
         if wrong:
-            raise CommandError(" ".join(wrong))
+            raise CommandError(" ".join(map(str, wrong)))
 
 
 def watch(look: Callable[[], object], seconds: float, sleep: Callable[[float], object]) -> None:
@@ -68,20 +79,35 @@ def watch(look: Callable[[], object], seconds: float, sleep: Callable[[float], o
         return
 
 
-def _look(shell: Shell, options: Mapping[str, Any], *, clear: bool = False) -> list[str]:
+def _look(shell: Shell, options: Mapping[str, Any], *, clear: bool = False) -> list[Finding]:
     """Print the state of things once; return what is wrong."""
-    current = control.status(shell.backend)
-    wrong = problems(current, options["max_age"], options["max_backlog"])
+    most = options["max_backlog"]
+    limit = COUNT_LIMIT if most is None else max(COUNT_LIMIT, most + 1)
+    current = control.status(shell.backend, count_limit=limit)
+    wrong = problems(current, options["max_age"], most, options["fail_on"])
+    others = notices(current, options["fail_on"])
     if options["json"]:
-        document = {**current.as_dict(), "problems": wrong, "notices": notices(current)}
-        shell.write_json(document)
+        shell.write_json(_document(current, wrong, others))
         return wrong
-    text = "\n".join(_page(shell, current, wrong))
+    text = "\n".join(_page(shell, current, wrong, others))
     shell.write(CLEAR + text if clear else text)
     return wrong
 
 
-def _page(shell: Shell, current: control.Status, wrong: Sequence[str]) -> Iterator[str]:
+def _document(
+    current: control.Status, wrong: Sequence[Finding], others: Sequence[Finding]
+) -> dict[str, Any]:
+    return {
+        **current.as_dict(),
+        "findings": plain([*wrong, *others]),
+        "problems": [str(finding) for finding in wrong],
+        "notices": [str(finding) for finding in others],
+    }
+
+
+def _page(
+    shell: Shell, current: control.Status, wrong: Sequence[Finding], others: Sequence[Finding]
+) -> Iterator[str]:
     style = shell.style
     yield style.MIGRATE_HEADING(
         f"TASKS[{current.backend!r}] on database {current.database!r} ({current.vendor}), "
@@ -99,10 +125,11 @@ def _page(shell: Shell, current: control.Status, wrong: Sequence[str]) -> Iterat
         rows = [[name, str(count)] for name, count in current.unknown_tasks.items()]
         yield from render(["task no live worker has", "blocked"], rows, right=[1])
     yield ""
-    for text in wrong:
-        yield style.ERROR(f"WRONG  {printable(text)}")
-    for text in notices(current):
-        yield style.WARNING(f"NOTE   {printable(text)}")
+    for finding in wrong:
+        yield style.ERROR(f"WRONG  {printable(str(finding))}")
+    for finding in others:
+        paint = style.NOTICE if finding.severity == "info" else style.WARNING
+        yield paint(f"NOTE   {printable(str(finding))}")
     if not wrong:
         yield style.SUCCESS("OK     nothing is late")
 
@@ -112,7 +139,7 @@ def _counts(shell: Shell, current: control.Status) -> Iterator[str]:
         return shell.style.ERROR if column == states.index("dead") and text != "0" else None
 
     states = list(current.counts)
-    rows = [[f"{count:,}" for count in current.counts.values()]]
+    rows = [[str(count) for count in current.counts.values()]]
     yield from render(
         states, rows, right=range(len(states)), paint=paint, header_paint=shell.style.MIGRATE_LABEL
     )
@@ -128,7 +155,7 @@ def _queues(shell: Shell, current: control.Status) -> Iterator[str]:
     rows = [
         [
             queue.name,
-            f"{queue.ready:,}",
+            str(queue.ready),
             age(queue.oldest_ready_seconds),
             f"paused by {queue.paused_by}" if queue.paused else "open",
             queue.paused_reason,

@@ -14,6 +14,9 @@ FROM (
            extract(epoch FROM statement_timestamp() - prepared)::float8, age(transaction)::bigint
     FROM pg_prepared_xacts WHERE database = current_database()
     UNION ALL
+    SELECT 'standby', pid, application_name, coalesce(state, ''), NULL, age(backend_xmin)::bigint
+    FROM pg_stat_replication WHERE backend_xmin IS NOT NULL
+    UNION ALL
     SELECT 'replication slot', active_pid, slot_name,
            CASE WHEN active THEN 'active' ELSE 'inactive' END, NULL, age(xmin)::bigint
     FROM pg_replication_slots WHERE xmin IS NOT NULL

@@ -3,6 +3,7 @@
 UPDATE jobqueue_worker
 SET heartbeat_at = statement_timestamp(),
     lease_until = statement_timestamp() + make_interval(secs => %(lease)s::float8),
-    direct = %(direct)s
+    direct = %(direct)s,
+    clock_ahead = %(clock)s::float8 - extract(epoch FROM statement_timestamp())::float8
 WHERE id = %(id)s::uuid AND NOT dead
 RETURNING draining

@@ -1,0 +1,157 @@
+"""What may be in the way of jobs: facts for `jobqueue.engine.findings`, which judges them.
+
+Every fact costs the same however big the tables are: it is an index entry, a count that stops, a
+rollup, or what the server knows anyway.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.db.models import F, Sum
+from django.db.models.functions import Now
+
+from jobqueue import hints
+from jobqueue.conf import (
+    AUDIT_PATIENCE_SECONDS,
+    DEADLINE_SLACK_SECONDS,
+    LONG_TRANSACTION_SECONDS,
+)
+from jobqueue.engine.counts import Count, capped_count
+from jobqueue.engine.rollups import MINUTE, lateness
+from jobqueue.models import Job, Rollup, Worker
+from jobqueue.states import State
+from jobqueue.storage import Storage
+from jobqueue.storage.health import HorizonHolder, IdleSlot, OpenTransaction, TableState
+
+CLOCK_DRIFT_SECONDS = 2.0
+"""A worker's clock further off is named: what its code makes of "now" is off as well."""
+NEW_DEAD_SECONDS = 3_600.0
+"""What died since is new."""
+FAILING_SECONDS = 600.0
+"""The time over which tasks are judged by how often they fail."""
+
+
+@dataclass(frozen=True, slots=True)
+class Crew:
+    """The workers of one version of the code. seconds: since the oldest of them started."""
+
+    version: str
+    workers: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """A worker whose clock is off; positive: ahead of the database's."""
+
+    name: str
+    host: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFailures:
+    """How often a task failed lately, of how many attempts."""
+
+    task: str
+    failed: int
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """The facts. served_queues: those that live workers take jobs from; None means every queue.
+
+    new_dead: dead letters of the last hour. hints_error: why hints cannot be sent now, or "".
+    rollups_late: seconds since the rollups were complete, None if they never were.
+    """
+
+    served_queues: Sequence[str] | None
+    crews: Sequence[Crew]
+    drifts: Sequence[Drift]
+    overdue: int
+    new_dead: Count
+    failing: Sequence[TaskFailures]
+    rollups_late: float | None
+    hints_error: str
+    horizon: HorizonHolder | None
+    open_transactions: Sequence[OpenTransaction]
+    table: TableState | None
+    idle_slots: Sequence[IdleSlot]
+
+
+def look(backend: str, database: str, storage: Storage) -> Health:
+    """Return how things are on `database` right now."""
+    workers = _workers(database, storage)
+    patience = DEADLINE_SLACK_SECONDS + AUDIT_PATIENCE_SECONDS
+    return Health(
+        served_queues=_served_queues(workers),
+        crews=_crews(workers),
+        drifts=[
+            Drift(w.name, w.host, w.clock_ahead)
+            for w in workers
+            if abs(w.clock_ahead) > CLOCK_DRIFT_SECONDS
+        ],
+        overdue=len(storage.overdue(patience)),
+        new_dead=_new_dead(database),
+        failing=_task_failures(database),
+        rollups_late=lateness(database),
+        hints_error=hints.trouble(backend),
+        horizon=storage.horizon_holder(),
+        open_transactions=storage.open_transactions(LONG_TRANSACTION_SECONDS),
+        table=storage.table_state(),
+        idle_slots=storage.idle_slots(),
+    )
+
+
+def _workers(database: str, storage: Storage) -> list[Worker]:
+    """Return the worker processes that live."""
+    alive = {row.id for row in storage.workers() if row.lease_left >= 0}
+    rows = Worker.objects.using(database).filter(dead=False, kind="worker").defer("tasks")
+    return [worker for worker in rows.annotate(age=Now() - F("started_at")) if worker.id in alive]
+
+
+def _served_queues(workers: Sequence[Worker]) -> Sequence[str] | None:
+    taking = [worker.queues for worker in workers if not worker.draining]
+    if any(not queues for queues in taking):
+        return None
+    return sorted({queue for queues in taking for queue in queues})
+
+
+def _crews(workers: Sequence[Worker]) -> list[Crew]:
+    ages: defaultdict[str, list[float]] = defaultdict(list)
+    for worker in workers:
+        ages[worker.version].append(worker.age.total_seconds())  # type: ignore[attr-defined]
+    return [Crew(version, len(of), max(of)) for version, of in sorted(ages.items())]
+
+
+def _new_dead(database: str) -> Count:
+    since = Now() - timedelta(seconds=NEW_DEAD_SECONDS)
+    dead = Job.objects.using(database).filter(state=State.DEAD, finished_at__gt=since)
+    return capped_count(dead.order_by("finished_at"))
+
+
+def _task_failures(database: str) -> list[TaskFailures]:
+    rows = (
+        Rollup.objects.using(database)
+        .filter(
+            seconds=MINUTE,
+            kind=Rollup.Kind.TASK,
+            at__gt=Now() - timedelta(seconds=FAILING_SECONDS + MINUTE),
+        )
+        .values("name")
+        .annotate(
+            succeeded=Sum("succeeded"),
+            failed=Sum(F("failed") + F("timed_out") + F("lost")),
+        )
+        .filter(failed__gt=0)
+        .order_by("name")
+    )
+    return [
+        TaskFailures(name, failed, succeeded + failed)
+        for name, succeeded, failed in rows.values_list("name", "succeeded", "failed")
+    ]

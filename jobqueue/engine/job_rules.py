@@ -1,0 +1,240 @@
+"""What can be wrong with jobs, queues, tasks and workers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jobqueue.conf import AUDIT_PATIENCE_SECONDS
+from jobqueue.engine.counts import Count
+from jobqueue.engine.finding import Finding
+from jobqueue.engine.health import NEW_DEAD_SECONDS
+from jobqueue.engine.status import QueueStatus, Status
+
+NEW_DEAD_LETTERS = 10
+"""Dead letters of one hour from which on they are named: one or two are somebody's data."""
+FAILING_ATTEMPTS = 20
+FAILING_SHARE = 0.5
+"""A task is named that fails more often than not, over at least so many attempts."""
+DEPLOY_SECONDS = 600.0
+"""Two versions side by side are a deployment for so long, and then an omission."""
+LATE_ROLLUPS_SECONDS = 300.0
+
+# --- upkeep ----------------------------------------
+
+
+def unpromoted(current: Status) -> Iterator[Finding]:
+    """Due jobs that nobody makes ready."""
+    age = current.oldest_unpromoted or 0
+    if age > AUDIT_PATIENCE_SECONDS:
+        yield Finding(
+            code="unpromoted",
+            severity="error",
+            sentence=f"A due job has waited {age:.0f} s to become ready (bound "
+            f"{AUDIT_PATIENCE_SECONDS:.0f} s): no worker or scheduler promotes it.",
+            way_out="Start manage.py runworker.",
+            seconds=age,
+        )
+
+
+def unreaped(current: Status) -> Iterator[Finding]:
+    """Jobs of dead workers that nobody takes back."""
+    age = current.oldest_unreaped or 0
+    if age > AUDIT_PATIENCE_SECONDS:
+        yield Finding(
+            code="unreaped",
+            severity="error",
+            sentence=f"A job of a dead worker has waited {age:.0f} s to be taken back (bound "
+            f"{AUDIT_PATIENCE_SECONDS:.0f} s): no reaper runs.",
+            way_out="Start manage.py runworker or runreaper.",
+            seconds=age,
+        )
+
+
+def overdue(current: Status) -> Iterator[Finding]:
+    """Jobs past their deadline that nobody ends."""
+    if current.health.overdue:
+        yield Finding(
+            code="overdue",
+            severity="error",
+            sentence=f"{current.health.overdue} running jobs are past their deadline, and no "
+            "reaper ends them.",
+            way_out="Start manage.py runworker or runreaper.",
+            count=Count(current.health.overdue),
+        )
+
+
+def late_rollups(current: Status) -> Iterator[Finding]:
+    """Statistics that are not those of now."""
+    late = current.health.rollups_late
+    if late is None or late > LATE_ROLLUPS_SECONDS:
+        how = "were never counted" if late is None else f"are {late:.0f} s old"
+        yield Finding(
+            code="statistics_late",
+            severity="info",
+            sentence=f"The statistics {how}: schedulers are behind, or none runs.",
+            way_out="After a burst they catch up. Else start manage.py runworker or runscheduler.",
+            seconds=late,
+        )
+
+
+def late_schedules(current: Status) -> Iterator[Finding]:
+    """Schedules that are due, and nobody ticks."""
+    names = current.late_schedules
+    if names:
+        yield Finding(
+            code="schedules_late",
+            severity="error",
+            sentence=f"Schedules are due, and nobody ticks: {', '.join(names[:5])} (bound "
+            f"{AUDIT_PATIENCE_SECONDS:.0f} s).",
+            way_out="Start manage.py runworker (without --no-maintenance) or runscheduler.",
+            subject=names[0],
+            count=Count(len(names)),
+        )
+
+
+def failing_schedules(current: Status) -> Iterator[Finding]:
+    """Schedules that cannot tick."""
+    for name, error in current.failing_schedules.items():
+        yield Finding(
+            code="schedule_failing",
+            severity="warning",
+            sentence=f"Schedule {name!r} cannot tick: {error}",
+            way_out="Edit or disable it.",
+            subject=name,
+        )
+
+
+# --- queues and workers ----------------------------------------
+
+
+def paused(current: Status) -> Iterator[Finding]:
+    """Queues from which nothing is claimed."""
+    for queue in current.queues:
+        if queue.paused:
+            yield Finding(
+                code="queue_paused",
+                severity="warning" if queue.ready else "info",
+                sentence=f"Queue {queue.name} is paused by {queue.paused_by}: "
+                f"{queue.paused_reason or 'no reason'}; {queue.ready} jobs wait in it.",
+                way_out=f"manage.py jobs resume {queue.name}",
+                subject=queue.name,
+                count=queue.ready,
+                seconds=queue.oldest_ready_seconds,
+            )
+
+
+def unserved(current: Status) -> Iterator[Finding]:
+    """Ready jobs that no live worker would take."""
+    served = current.health.served_queues
+    if served is not None and not served and not current.health.crews:
+        yield Finding(
+            code="no_worker",
+            severity="warning",
+            sentence="No worker is alive.",
+            way_out="Start one: manage.py runworker",
+            count=current.backlog,
+        )
+        return
+    for queue in current.queues:
+        if _waits_in_vain(queue) and served is not None and queue.name not in served:
+            yield Finding(
+                code="queue_unserved",
+                severity="warning",
+                sentence=f"No live worker takes jobs from queue {queue.name}, where {queue.ready} "
+                "are ready.",
+                way_out=f"Start one: manage.py runworker --queues {queue.name}",
+                subject=queue.name,
+                count=queue.ready,
+                seconds=queue.oldest_ready_seconds,
+            )
+
+
+def _waits_in_vain(queue: QueueStatus) -> bool:
+    return not queue.paused and (queue.oldest_ready_seconds or 0) > AUDIT_PATIENCE_SECONDS
+
+
+def unknown_tasks(current: Status) -> Iterator[Finding]:
+    """Jobs of tasks that no live worker has."""
+    if current.unknown_tasks:
+        total = sum(current.unknown_tasks.values(), Count(0))
+        yield Finding(
+            code="unknown_tasks",
+            severity="warning",
+            sentence=f"{total} jobs are blocked: no live worker has their task.",
+            way_out="Deploy a worker that has it, or cancel them.",
+            subject=", ".join(list(current.unknown_tasks)[:5]),
+            count=total,
+        )
+
+
+def drift(current: Status) -> Iterator[Finding]:
+    """Workers whose clock is off."""
+    for drift in current.health.drifts:
+        ahead = "ahead of" if drift.seconds > 0 else "behind"
+        yield Finding(
+            code="clock_drift",
+            severity="warning",
+            sentence=f"The clock of worker {drift.name} on {drift.host} is "
+            f"{abs(drift.seconds):.1f} s {ahead} the database's.",
+            way_out="Let the host keep time (NTP): jobs there compute wrong times.",
+            subject=drift.name,
+            seconds=abs(drift.seconds),
+        )
+
+
+def versions(current: Status) -> Iterator[Finding]:
+    """Workers that a deployment has left out."""
+    crews = current.health.crews
+    if len(crews) > 1 and all(crew.seconds > DEPLOY_SECONDS for crew in crews):
+        listed = ", ".join(f"{crew.version or 'unknown'} ({crew.workers})" for crew in crews)
+        yield Finding(
+            code="version_drift",
+            severity="warning",
+            sentence=f"Workers run different versions side by side: {listed}.",
+            way_out="Restart those that a deployment has left out.",
+            count=Count(sum(crew.workers for crew in crews)),
+            seconds=min(crew.seconds for crew in crews),
+        )
+
+
+def hints(current: Status) -> Iterator[Finding]:
+    """Hints that cannot be sent."""
+    if current.health.hints_error:
+        yield Finding(
+            code="hints_failing",
+            severity="warning",
+            sentence=f"Hints over {current.hints} cannot be sent: {current.health.hints_error}",
+            way_out="Jobs start at the next poll until they can; look after Redis, or set HINTS.",
+            subject=current.hints,
+        )
+
+
+# --- failures ----------------------------------------
+
+
+def dead_letters(current: Status) -> Iterator[Finding]:
+    """Many jobs that died lately."""
+    new = current.health.new_dead
+    if new.value >= NEW_DEAD_LETTERS:
+        yield Finding(
+            code="dead_letters",
+            severity="warning",
+            sentence=f"{new} jobs died within the last {NEW_DEAD_SECONDS / 60:.0f} minutes.",
+            way_out="manage.py jobs list --state dead; requeue them once the cause is gone.",
+            count=new,
+        )
+
+
+def failing_tasks(current: Status) -> Iterator[Finding]:
+    """Tasks that fail more often than not."""
+    for task in current.health.failing:
+        if task.attempts >= FAILING_ATTEMPTS and task.failed > FAILING_SHARE * task.attempts:
+            yield Finding(
+                code="task_failing",
+                severity="warning",
+                sentence=f"{task.failed:,} of {task.attempts:,} attempts of {task.task} failed in "
+                "the last ten minutes.",
+                way_out="Look at its errors; pause its queue if it does harm.",
+                subject=task.task,
+                count=Count(task.failed),
+            )

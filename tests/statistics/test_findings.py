@@ -1,0 +1,320 @@
+"""What is wrong now: each finding is there when it should be, and not a moment before."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db.models.functions import Now
+
+from jobqueue import control, hints
+from jobqueue.engine import database_rules, job_rules
+from jobqueue.engine.counts import Count
+from jobqueue.engine.findings import RULES, findings
+from jobqueue.engine.health import Crew, Drift, TaskFailures
+from jobqueue.engine.rollups import catch_up
+from jobqueue.engine.status import QueueStatus, Status
+from jobqueue.ids import new_identity
+from jobqueue.models import Job, Queue, Rolling, Worker
+from jobqueue.states import State
+from jobqueue.storage import Storage
+from jobqueue.storage.health import HorizonHolder, IdleSlot, OpenTransaction, TableState
+from tests.statistics.making import attempt, failure, record
+from tests.storage.making import buried, claimed, insert, register
+
+
+@pytest.fixture
+def calm(storage: Storage) -> Status:
+    """A system in which nothing is wrong."""
+    register(storage)
+    current = look()
+    assert findings(current) == []
+    return current
+
+
+def look() -> Status:
+    """Return the status, but for the rows that earlier tests have deleted."""
+    return with_health(control.status(), table=None)
+
+
+def codes(current: Status) -> list[str]:
+    return [finding.code for finding in findings(current)]
+
+
+def with_health(current: Status, **changes: Any) -> Status:
+    return replace(current, health=replace(current.health, **changes))
+
+
+def ready(name: str = "mail", **changes: Any) -> QueueStatus:
+    return QueueStatus(name, **{"ready": Count(3), "oldest_ready_seconds": 45.0, **changes})
+
+
+def holder(**changes: Any) -> HorizonHolder:
+    return HorizonHolder("session", 17, "report", "active", 90.0, 5)._replace(**changes)
+
+
+OPEN = OpenTransaction(new_identity(), 17, "idle in transaction", 75.0)
+Change = Callable[[Status], Status]
+CASES: dict[str, tuple[str, str, Change]] = {
+    "due jobs stay": ("unpromoted", "error", lambda s: replace(s, oldest_unpromoted=31.0)),
+    "due jobs are promoted in time": ("", "", lambda s: replace(s, oldest_unpromoted=29.0)),
+    "jobs of the dead stay": ("unreaped", "error", lambda s: replace(s, oldest_unreaped=31.0)),
+    "jobs of the dead are taken back": ("", "", lambda s: replace(s, oldest_unreaped=29.0)),
+    "nobody ticks": (
+        "schedules_late",
+        "error",
+        lambda s: replace(s, late_schedules=["nightly"]),
+    ),
+    "a schedule cannot tick": (
+        "schedule_failing",
+        "warning",
+        lambda s: replace(s, failing_schedules={"nightly": "There is no zone Mars."}),
+    ),
+    "past the deadline": ("overdue", "error", lambda s: with_health(s, overdue=2)),
+    "paused with a backlog": (
+        "queue_paused",
+        "warning",
+        lambda s: replace(s, queues=[ready(paused=True, paused_by="kim")]),
+    ),
+    "paused and empty": (
+        "queue_paused",
+        "info",
+        lambda s: replace(
+            s, queues=[ready(ready=Count(0), oldest_ready_seconds=None, paused=True)]
+        ),
+    ),
+    "nobody takes from the queue": (
+        "queue_unserved",
+        "warning",
+        lambda s: replace(with_health(s, served_queues=["default"]), queues=[ready()]),
+    ),
+    "nobody took from the queue yet": (
+        "",
+        "",
+        lambda s: replace(
+            with_health(s, served_queues=["default"]), queues=[ready(oldest_ready_seconds=5.0)]
+        ),
+    ),
+    "every queue is served": (
+        "",
+        "",
+        lambda s: replace(with_health(s, served_queues=None), queues=[ready()]),
+    ),
+    "no worker": ("no_worker", "warning", lambda s: with_health(s, served_queues=[], crews=[])),
+    "unknown tasks": (
+        "unknown_tasks",
+        "warning",
+        lambda s: replace(s, unknown_tasks={"app.gone": Count(2)}),
+    ),
+    "many died": ("dead_letters", "warning", lambda s: with_health(s, new_dead=Count(10))),
+    "a few died": ("", "", lambda s: with_health(s, new_dead=Count(9))),
+    "a task fails": (
+        "task_failing",
+        "warning",
+        lambda s: with_health(s, failing=[TaskFailures("app.task", 11, 20)]),
+    ),
+    "a task fails now and then": (
+        "",
+        "",
+        lambda s: with_health(s, failing=[TaskFailures("app.task", 10, 20)]),
+    ),
+    "a task failed once": (
+        "",
+        "",
+        lambda s: with_health(s, failing=[TaskFailures("app.task", 1, 1)]),
+    ),
+    "a long job": (
+        "long_transaction",
+        "warning",
+        lambda s: with_health(s, open_transactions=[OPEN], horizon=holder()),
+    ),
+    "a long report": ("horizon_held", "warning", lambda s: with_health(s, horizon=holder())),
+    "a short report": ("", "", lambda s: with_health(s, horizon=holder(seconds=59.0))),
+    "a slow standby": (
+        "horizon_held",
+        "warning",
+        lambda s: with_health(s, horizon=holder(seconds=None, transactions=100_001)),
+    ),
+    "a standby": ("", "", lambda s: with_health(s, horizon=holder(seconds=None))),
+    "dead rows": (
+        "dead_rows",
+        "warning",
+        lambda s: with_health(s, table=TableState(50_000, 100_001, 600.0)),
+    ),
+    "dead rows beside many live ones": (
+        "",
+        "",
+        lambda s: with_health(s, table=TableState(200_000, 150_000, None)),
+    ),
+    "a forgotten slot": (
+        "idle_slot",
+        "warning",
+        lambda s: with_health(s, idle_slots=[IdleSlot("old", 2 * 1024**3, "extended")]),
+    ),
+    "a lost slot": (
+        "idle_slot",
+        "warning",
+        lambda s: with_health(s, idle_slots=[IdleSlot("old", 0, "lost")]),
+    ),
+    "a slot that pauses": (
+        "",
+        "",
+        lambda s: with_health(s, idle_slots=[IdleSlot("new", 1024, "reserved")]),
+    ),
+    "a clock is off": (
+        "clock_drift",
+        "warning",
+        lambda s: with_health(s, drifts=[Drift("w1", "here", -3.5)]),
+    ),
+    "two versions": (
+        "version_drift",
+        "warning",
+        lambda s: with_health(s, crews=[Crew("1", 3, 700.0), Crew("2", 1, 601.0)]),
+    ),
+    "a deployment": (
+        "",
+        "",
+        lambda s: with_health(s, crews=[Crew("1", 3, 9_000.0), Crew("2", 1, 20.0)]),
+    ),
+    "hints fail": (
+        "hints_failing",
+        "warning",
+        lambda s: with_health(s, hints_error="TimeoutError: timed out"),
+    ),
+    "figures are old": ("statistics_late", "info", lambda s: with_health(s, rollups_late=301.0)),
+    "figures were never made": (
+        "statistics_late",
+        "info",
+        lambda s: with_health(s, rollups_late=None),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_finding_is_there_when_its_facts_are(calm: Status, case: str) -> None:
+    code, severity, change = CASES[case]
+    found = findings(change(calm))
+    assert [(f.code, f.severity) for f in found] == ([(code, severity)] if code else [])
+    for finding in found:
+        assert finding.sentence.endswith((".", "timed out"))
+        assert finding.way_out
+
+
+def test_every_rule_has_a_case(calm: Status) -> None:
+    found = {code for code, _, _ in CASES.values() if code}
+    assert len(found) >= len(RULES)
+    written = {
+        name
+        for module in (job_rules, database_rules)
+        for name, of in vars(module).items()
+        if callable(of) and getattr(of, "__module__", "") == module.__name__ and name[0] != "_"
+    }
+    assert {rule.__name__ for rule in RULES} == written
+
+
+def test_the_worst_comes_first(calm: Status) -> None:
+    bad = with_health(replace(calm, oldest_unpromoted=60.0), rollups_late=None, overdue=1)
+    bad = replace(bad, unknown_tasks={"app.gone": Count(1)})
+    assert [f.severity for f in findings(bad)] == ["error", "error", "warning", "info"]
+
+
+# --- the facts ----------------------------------------
+
+
+def test_queues_of_live_workers_are_served(storage: Storage) -> None:
+    register(storage, queues=("mail", "default"))
+    assert control.status().health.served_queues == ["default", "mail"]
+    draining = register(storage, queues=())
+    assert control.status().health.served_queues is None
+    Worker.objects.filter(id=draining).update(draining=True)
+    storage.mark_dead(register(storage, queues=("other",)), "test")
+    register(storage, kind="scheduler", queues=("more",))
+    assert control.status().health.served_queues == ["default", "mail"]
+
+
+def test_a_queue_without_a_worker_is_named_with_its_jobs(storage: Storage) -> None:
+    register(storage, queues=("default",))
+    Job.objects.filter(id__in=insert(storage, 2, queue="mail")).update(
+        run_at=Now() - timedelta(seconds=60)
+    )
+    (found,) = findings(look())
+    assert (found.code, found.subject, found.count) == ("queue_unserved", "mail", Count(2))
+    Queue.objects.create(name="mail", paused=True, paused_by="kim")
+    assert codes(look()) == ["queue_paused"]
+
+
+def test_versions_and_clocks_are_those_of_live_workers(storage: Storage) -> None:
+    first = register(storage, version="1")
+    register(storage, version="1")
+    register(storage, version="2")
+    Worker.objects.filter(id=first).update(
+        clock_ahead=-7.5, started_at=Now() - timedelta(minutes=20)
+    )
+    storage.mark_dead(register(storage, version="0"), "test")
+    health = control.status().health
+    assert [(c.version, c.workers) for c in health.crews] == [("1", 2), ("2", 1)]
+    assert health.crews[0].seconds == pytest.approx(1_200, abs=5)
+    assert [d.seconds for d in health.drifts] == [-7.5]
+
+
+def test_what_died_lately_is_counted(storage: Storage) -> None:
+    old = buried(storage)
+    Job.objects.filter(id=old).update(finished_at=Now() - timedelta(hours=2))
+    for _ in range(3):
+        buried(storage)
+    assert control.status().health.new_dead == Count(3)
+    assert control.status().counts["dead"] == Count(4)
+
+
+def test_tasks_are_judged_by_their_last_minutes(storage: Storage) -> None:
+    now, before = datetime.now(UTC), datetime.now(UTC) - timedelta(minutes=30)
+    record(
+        *(failure(now, task="app.bad", outcome=o) for o in ("failed", "timed_out", "lost")),
+        attempt(now, task="app.bad"),
+        attempt(now, task="app.good"),
+        failure(before, task="app.better"),
+    )
+    catch_up(storage)
+    assert control.status().health.failing == [TaskFailures("app.bad", 3, 4)]
+
+
+def test_rollups_are_late_while_attempts_wait_to_be_counted(storage: Storage) -> None:
+    assert control.status().health.rollups_late == 0.0
+    record(attempt())
+    assert control.status().health.rollups_late is None
+    catch_up(storage)
+    assert control.status().health.rollups_late == 0.0
+    record(attempt())
+    Rolling.objects.update(rolled_at=Now() - timedelta(seconds=400))
+    assert control.status().health.rollups_late == pytest.approx(400, abs=5)
+
+
+def test_jobs_past_their_deadline_are_counted_after_all_patience(storage: Storage) -> None:
+    held = claimed(storage)
+    Job.objects.filter(id=held.id).update(deadline=Now() - timedelta(seconds=30))
+    assert control.status().health.overdue == 0
+    Job.objects.filter(id=held.id).update(deadline=Now() - timedelta(seconds=40))
+    assert control.status().health.overdue == 1
+    assert Job.objects.get(id=held.id).state == State.RUNNING
+
+
+def test_hints_that_cannot_be_sent_are_said_without_secrets(settings: Any) -> None:
+    pytest.importorskip("redis")
+    assert hints.trouble("default") == ""
+    url = "redis://:sesame@127.0.0.1:1/0"
+    options = {"HINTS": "redis", "REDIS_URL": url}
+    settings.TASKS = {"default": {**settings.TASKS["default"], "OPTIONS": options}}
+    error = control.status().health.hints_error
+    assert error
+    assert "sesame" not in error
+
+
+def test_the_document_is_plain(storage: Storage) -> None:
+    register(storage)
+    record(failure(datetime.now(UTC)))
+    catch_up(storage)
+    document = control.status().as_dict()
+    assert document["counts"]["ready"] == {"value": 0, "relation": "eq"}
+    assert document["health"]["failing"] == [{"task": "shop.mail", "failed": 1, "attempts": 1}]
+    assert document["workers"][0]["kind"] == "worker"

@@ -179,13 +179,36 @@ def _queue_limits(value: Any) -> dict[str, Limit]:
     return limits
 
 
-def _retention(value: Any) -> dict[str, float | None]:
-    merged = dict(DEFAULT_RETENTION)
-    if not isinstance(value, Mapping) or not set(value) <= set(merged):
-        raise ValueError(f"must be a dict with keys among {', '.join(merged)}")
-    for state, seconds in value.items():
-        merged[state] = None if seconds is None else _number(0, 100 * 365 * DAY_SECONDS)(seconds)
+def _retention(value: Any) -> dict[str, Any]:
+    """Return seconds by state; under "queues" by queue and state, where a queue has its own."""
+    if not isinstance(value, Mapping):
+        raise ValueError("must be a dict")
+    rest = {state: seconds for state, seconds in value.items() if state != QUEUES_KEY}
+    merged: dict[str, Any] = DEFAULT_RETENTION | _ages(rest, f"states and {QUEUES_KEY}")
+    queues = value.get(QUEUES_KEY, {})
+    if not isinstance(queues, Mapping) or not all(isinstance(q, str) for q in queues):
+        raise ValueError(f'must have a dict of dicts under "{QUEUES_KEY}", by queue and state')
+    if queues:
+        merged[QUEUES_KEY] = {queue: _ages(ages, "states") for queue, ages in queues.items()}
     return merged
+
+
+def _ages(value: Any, what: str) -> dict[str, float | None]:
+    if not isinstance(value, Mapping) or not set(value) <= set(DEFAULT_RETENTION):
+        raise ValueError(f"must be a dict of {what}, the states {', '.join(DEFAULT_RETENTION)}")
+    return {state: None if age is None else _age(age) for state, age in value.items()}
+
+
+def _age(value: Any) -> float:
+    return _number(0, 100 * 365 * DAY_SECONDS)(value)
+
+
+def _optional_age(value: Any) -> float | None:
+    return None if value is None else _age(value)
+
+
+QUEUES_KEY = "queues"
+"""Key in RETENTION under which queues have times of their own."""
 
 
 DEFAULT_RETENTION: dict[str, float | None] = {
@@ -274,11 +297,18 @@ class Options:
         _whole(0, 1_000),
         "Log lines kept of one attempt: the first half of them and the last; 0 keeps none.",
     )
-    retention: dict[str, float | None] = _option(
+    retention: dict[str, Any] = _option(
         lambda: dict(DEFAULT_RETENTION),
         _retention,
-        "Seconds that finished jobs are kept, by state; None keeps them.",
+        "Seconds that finished jobs are kept, by state, at least a day; None keeps them. Under "
+        '"queues" by queue and state, where a queue has times of its own.',
         factory=True,
+    )
+    scrub_arguments: float | None = _option(
+        None,
+        _optional_age,
+        "Seconds after which the arguments of jobs that succeeded or were cancelled are deleted; "
+        "None keeps them as long as the job.",
     )
     idempotency_hours: float = _option(
         24.0, _number(1, 8_760), "Hours that an HTTP idempotency key is kept."

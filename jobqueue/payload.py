@@ -31,6 +31,9 @@ TRACEBACK_FRAMES = 100
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 """Made once: `json.dumps` with options makes an encoder for every call."""
 
+SCRUBBED = '{"scrubbed":true}'
+"""What is stored instead of arguments that have been deleted."""
+
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -59,6 +62,11 @@ def encode_value(value: Any, max_bytes: int, what: str = "result") -> str:
 
 def decode_arguments(text: str) -> tuple[list[Any], dict[str, Any]]:
     """Return (args, kwargs) of an encoded call; raise InvalidArgument if it is not one."""
+    if text == SCRUBBED:
+        raise InvalidArgument(
+            "The arguments of this job have been deleted (option SCRUB_ARGUMENTS), so it cannot "
+            "run again. Enqueue a new one."
+        )
     try:
         document = json.loads(text)
         args, kwargs = document["args"], document["kwargs"]

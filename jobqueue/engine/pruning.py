@@ -6,20 +6,24 @@ ends this early, the row says what was deleted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
+from functools import partial
+from uuid import UUID
 
-from django.db.models import F
+from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from jobqueue.compat import DEFAULT_TASK_BACKEND_ALIAS
 from jobqueue.conf import MIN_ATTEMPT_AGE_SECONDS
 from jobqueue.engine.operations import Actor, Desk, Outcome
-from jobqueue.engine.retention import PRUNE_BATCH, WORKER_RETENTION_SECONDS
+from jobqueue.engine.retention import WORKER_RETENTION_SECONDS, rules_of, walk
 from jobqueue.exceptions import InvalidArgument
 from jobqueue.models import Action, Job
 from jobqueue.states import FINISHED
 from jobqueue.storage import Storage
+from jobqueue.storage.records import AgeRule
+from jobqueue.storage.retention import youngest
 
 Progress = Callable[[int], object]
 
@@ -40,18 +44,15 @@ def prune(
     dry_run: only count. progress: called with the number deleted so far, after each batch.
     """
     desk = Desk(actor, backend)
-    ages = _ages(desk, older_than, states)
+    rules = _rules(desk, older_than, states)
     if dry_run:
-        counts = {state: _count(desk, state, age) for state, age in ages.items()}
-        return Outcome("pruned", given_counts={"would be pruned": sum(counts.values())})
-    count = _Batches(desk, progress).delete(ages)
+        return Outcome("pruned", given_counts={"would be pruned": _count(desk, rules)})
+    count = _Batches(desk, progress, rules).delete()
     desk.storage().prune_workers(WORKER_RETENTION_SECONDS)
     return Outcome("pruned", given_counts={"pruned": count})
 
 
-def _ages(
-    desk: Desk, older_than: float | None, states: Iterable[str] | None
-) -> Mapping[str, float]:
+def _rules(desk: Desk, older_than: float | None, states: Iterable[str] | None) -> list[AgeRule]:
     chosen = sorted(FINISHED) if states is None else list(states)
     unknown = [state for state in chosen if state not in FINISHED]
     if unknown:
@@ -59,60 +60,67 @@ def _ages(
             f"Only jobs that have ended are pruned: {', '.join(sorted(FINISHED))}, "
             f"not {', '.join(unknown)}."
         )
-    if older_than is not None:
-        if older_than < MIN_ATTEMPT_AGE_SECONDS:
-            raise InvalidArgument(
-                "Jobs are kept for at least a day: their attempts tell a worker that lost its "
-                "connection whether its COMMIT succeeded."
-            )
-        return dict.fromkeys(chosen, older_than)
-    kept = desk.options.retention
-    return {
-        state: max(seconds, MIN_ATTEMPT_AGE_SECONDS)
-        for state in chosen
-        if (seconds := kept[state]) is not None
-    }
+    if older_than is None:
+        return [rule for rule in rules_of(desk.options.retention) if rule.state in chosen]
+    if older_than < MIN_ATTEMPT_AGE_SECONDS:
+        raise InvalidArgument(
+            "Jobs are kept for at least a day: their attempts tell a worker that lost its "
+            "connection whether its COMMIT succeeded."
+        )
+    return [AgeRule(state, None, older_than) for state in chosen]
 
 
-def _count(desk: Desk, state: str, age_seconds: float) -> int:
-    ended_before = Now() - timedelta(seconds=age_seconds)
-    jobs = Job.objects.using(desk.database)
-    return jobs.filter(state=state, finished_at__lt=ended_before).count()
+def _count(desk: Desk, rules: Sequence[AgeRule]) -> int:
+    """Return how many jobs the rules find now; those of a queue go before those of a state."""
+    chosen = Q(pk__in=[])
+    for rule in rules:
+        if rule.seconds is None:
+            continue
+        ended_before = Now() - timedelta(seconds=rule.seconds)
+        found = Q(state=rule.state, finished_at__lt=ended_before)
+        if rule.queue is None:
+            found &= ~Q(queue__in=[r.queue for r in rules if r.queue and r.state == rule.state])
+        else:
+            found &= Q(queue=rule.queue)
+        chosen |= found
+    return Job.objects.using(desk.database).filter(chosen).count()
 
 
 class _Batches:
     """Deletes batch by batch; the first one makes the Action row, each adds to it."""
 
-    def __init__(self, desk: Desk, progress: Progress) -> None:
+    def __init__(self, desk: Desk, progress: Progress, rules: Sequence[AgeRule]) -> None:
         self._desk = desk
         self._progress = progress
+        self._rules = rules
         self._action: Action | None = None
         self._count = 0
 
-    def delete(self, ages: Mapping[str, float]) -> int:
+    def delete(self) -> int:
         """Return how many jobs were deleted."""
-        for state, age in ages.items():
-            while self._batch(state, age, ages) == PRUNE_BATCH:
-                pass
+        for ids in walk(self._desk.storage(), self._rules):
+            self._action, deleted = self._desk.transact(partial(self._run, ids=ids))
+            if deleted:
+                self._count += deleted
+                self._progress(self._count)
         return self._count
 
-    def _batch(self, state: str, age: float, ages: Mapping[str, float]) -> int:
-        action, deleted = self._desk.transact(lambda storage: self._run(storage, state, age, ages))
-        if deleted:
-            self._action = action
-            self._count += deleted
-            self._progress(self._count)
-        return deleted
-
-    def _run(
-        self, storage: Storage, state: str, age: float, ages: Mapping[str, float]
-    ) -> tuple[Action | None, int]:
-        deleted = storage.prune(state, age, PRUNE_BATCH)
+    def _run(self, storage: Storage, ids: Sequence[UUID]) -> tuple[Action | None, int]:
+        deleted = len(storage.prune(ids, youngest(self._rules)))
         if not deleted:
-            return None, 0
+            return self._action, 0
         if self._action is None:
-            detail = {"older_than_seconds": dict(ages), "backend": self._desk.backend}
+            detail = {"older_than_seconds": _described(self._rules), "backend": self._desk.backend}
             return self._desk.record("prune", deleted, target="jobs", detail=detail), deleted
         actions = Action.objects.using(self._desk.database).filter(pk=self._action.pk)
         actions.update(count=F("count") + deleted)
         return self._action, deleted
+
+
+def _described(rules: Sequence[AgeRule]) -> dict[str, float]:
+    """Return the rules that delete, as the record keeps them: by state, or "state in queue"."""
+    return {
+        rule.state if rule.queue is None else f"{rule.state} in {rule.queue}": rule.seconds
+        for rule in rules
+        if rule.seconds is not None
+    }

@@ -15,7 +15,7 @@ from jobqueue import hints
 from jobqueue.conf import Options
 from jobqueue.engine.declared import aliases_of, is_declared, sync
 from jobqueue.engine.limits import sweep_limits
-from jobqueue.engine.retention import prune
+from jobqueue.engine.retention import prune, scrub
 from jobqueue.engine.sweeps import expire_due, obey_requests, promote_due, sweep_unknown
 from jobqueue.engine.ticking import tick_schedules
 from jobqueue.runtime.bulk_runner import BulkRunner
@@ -88,6 +88,7 @@ class Scheduler:
         if not self._only_promote and now >= self._prune_at:
             self._prune_at = now + PRUNE_SECONDS * random.uniform(0.5, 1.5)
             prune(storage, self._options, self._should_stop)
+            scrub(storage, self._options, self._should_stop)
             storage.prune_uses()
         if not self._only_promote:
             self._rollups.run_once(storage)

@@ -32,6 +32,7 @@ from jobqueue.storage.postgres_health import PostgresHealth
 from jobqueue.storage.postgres_limits import PostgresLimits
 from jobqueue.storage.postgres_reports import PostgresReports
 from jobqueue.storage.postgres_requests import PostgresRequests
+from jobqueue.storage.postgres_retention import PostgresRetention
 from jobqueue.storage.postgres_rollups import PostgresRollups
 from jobqueue.storage.postgres_schedules import PostgresSchedules
 from jobqueue.storage.postgres_unique import PostgresUnique
@@ -69,6 +70,7 @@ class PostgresStorage(
     PostgresHealth,
     PostgresReports,
     PostgresRequests,
+    PostgresRetention,
     PostgresUnique,
     PostgresRollups,
     PostgresSchedules,
@@ -309,12 +311,6 @@ class PostgresStorage(
 
     def admit_known(self, known: Sequence[str], limit: int) -> list[str]:
         return [row[0] for row in self._rows("admit_known", tasks=list(known), limit=limit)]
-
-    def prune(self, state: str, older_than_seconds: float, limit: int) -> int:
-        return len(self._rows("prune_jobs", state=state, age=older_than_seconds, limit=limit))
-
-    def prune_workers(self, older_than_seconds: float) -> int:
-        return len(self._rows("prune_workers", age=older_than_seconds))
 
     # --- operators ----------------------------------------
 

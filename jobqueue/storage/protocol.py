@@ -41,6 +41,7 @@ from jobqueue.storage.records import (
 )
 from jobqueue.storage.reports import ReportStorage
 from jobqueue.storage.requests import RequestStorage
+from jobqueue.storage.retention import RetentionStorage
 from jobqueue.storage.rollups import RollupsProtocol
 from jobqueue.storage.schedules import ScheduleStorage
 from jobqueue.storage.unique import UniqueJobs
@@ -55,6 +56,7 @@ class Storage(
     HealthProtocol,
     ReportStorage,
     RequestStorage,
+    RetentionStorage,
     UniqueJobs,
     RollupsProtocol,
     ScheduleStorage,
@@ -280,14 +282,6 @@ class Storage(
 
     def admit_known(self, known: Sequence[str], limit: int) -> list[str]:
         """Make jobs ready that were blocked for an unknown task now in `known`; return queues."""
-        raise NotImplementedError
-
-    def prune(self, state: str, older_than_seconds: float, limit: int) -> int:
-        """Delete up to `limit` jobs that ended in `state` long ago, with their history."""
-        raise NotImplementedError
-
-    def prune_workers(self, older_than_seconds: float) -> int:
-        """Delete rows of workers dead for long that hold no job; return how many."""
         raise NotImplementedError
 
     # --- operators ----------------------------------------

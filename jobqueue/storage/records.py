@@ -256,6 +256,24 @@ class NewWorker:
     direct: bool = False
 
 
+class AgeRule(NamedTuple):
+    """How long ended jobs are kept. queue None: those of all queues without a rule of their own.
+
+    seconds: since they ended; None keeps them.
+    """
+
+    state: str
+    queue: str | None
+    seconds: float | None
+
+
+class Look(NamedTuple):
+    """What one look of a walk found, and where the next begins; None at the end."""
+
+    found: list[UUID]
+    after: UUID | None
+
+
 class Renewal(NamedTuple):
     """What a beat is told. draining: an operator wants this worker to end."""
 

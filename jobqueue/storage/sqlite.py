@@ -45,16 +45,21 @@ from jobqueue.storage.sqlite_limits import SQLiteLimits, claim_of
 from jobqueue.storage.sqlite_operators import SQLiteOperators
 from jobqueue.storage.sqlite_reports import SQLiteReports
 from jobqueue.storage.sqlite_requests import SQLiteRequests
+from jobqueue.storage.sqlite_retention import SQLiteRetention
 from jobqueue.storage.sqlite_schedules import SQLiteSchedules
 from jobqueue.storage.sqlite_values import after, microseconds
 
-_HISTORY = ("attempts", "steps", "tags", "progress", "lines")
-"""What is pruned with a job."""
 _NO_ERROR = {"error_class": None, "error_message": None, "error_fingerprint": None}
 
 
 class SQLiteStorage(
-    SQLiteEnqueue, SQLiteReports, SQLiteRequests, SQLiteSchedules, SQLiteOperators, SQLiteLimits
+    SQLiteEnqueue,
+    SQLiteReports,
+    SQLiteRequests,
+    SQLiteRetention,
+    SQLiteSchedules,
+    SQLiteOperators,
+    SQLiteLimits,
 ):
     """Storage on SQLite 3.35 and newer."""
 
@@ -300,19 +305,3 @@ class SQLiteStorage(
     @writes
     def _admit(self, ids: list[str]) -> list[str]:
         return [row[0] for row in self._rows("admit_jobs", ids=ids)]
-
-    def prune(self, state: str, older_than_seconds: float, limit: int) -> int:
-        ids = self._find_old(state, older_than_seconds, limit)
-        return self._prune(ids, state) if ids else 0
-
-    @reads
-    def _find_old(self, state: str, older_than_seconds: float, limit: int) -> list[str]:
-        before = after(self._clock(), -older_than_seconds)
-        return [row[0] for row in self._rows("find_old", state=state, before=before, limit=limit)]
-
-    @writes
-    def _prune(self, ids: list[str], state: str) -> int:
-        pruned = [row[0] for row in self._rows("prune_jobs", ids=ids, state=state)]
-        for name in _HISTORY:
-            self._rows(f"prune_{name}", ids=pruned)
-        return len(pruned)

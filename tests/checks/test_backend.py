@@ -69,6 +69,7 @@ WRONG = {
     "EMAIL_QUEUE": "",
     "LOG_LINES": 1.5,
     "RETENTION": {"running": 1},
+    "SCRUB_ARGUMENTS": -1,
     "IDEMPOTENCY_HOURS": 0,
     "ACCEPT_LOSS": "no",
     "HINTS": "carrier pigeon",

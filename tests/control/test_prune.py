@@ -6,7 +6,7 @@ import pytest
 from django.db.models.functions import Now
 
 from jobqueue import control
-from jobqueue.engine import pruning
+from jobqueue.engine import retention
 from jobqueue.exceptions import InvalidArgument
 from jobqueue.models import Action, Attempt, Job
 from tests.storage.making import buried, insert
@@ -49,6 +49,18 @@ def test_only_the_states_asked_for_are_deleted(storage, actor, old_dead):
     assert control.prune(actor, older_than=DAY, states=["dead"]).counts == {"pruned": 3}
 
 
+def test_times_of_a_queue_count_too_also_in_a_dry_run(storage, actor, old_dead, settings):
+    mail = [buried(storage) for _ in range(2)]
+    ended_ago(mail, 3)
+    Job.objects.filter(id__in=mail).update(queue="mail")
+    own = {"RETENTION": {"dead": 100 * DAY, "queues": {"mail": {"dead": DAY}}}}
+    settings.TASKS = {"default": settings.TASKS["default"] | {"OPTIONS": own}}
+    assert str(control.prune(actor, dry_run=True)) == "2 would be pruned"
+    assert control.prune(actor).counts == {"pruned": 2}
+    assert Action.objects.get().detail["older_than_seconds"]["dead in mail"] == DAY
+    assert str(control.prune(actor, older_than=DAY, dry_run=True)) == "3 would be pruned"
+
+
 def test_dry_run_counts_and_deletes_nothing(actor, old_dead):
     assert str(control.prune(actor, older_than=DAY, dry_run=True)) == "3 would be pruned"
     assert Job.objects.count() == 3
@@ -56,7 +68,7 @@ def test_dry_run_counts_and_deletes_nothing(actor, old_dead):
 
 
 def test_batches_add_up_in_one_action_row(actor, old_dead, monkeypatch):
-    monkeypatch.setattr(pruning, "PRUNE_BATCH", 2)
+    monkeypatch.setattr(retention, "PRUNE_BATCH", 2)
     seen = []
 
     control.prune(actor, older_than=DAY, progress=seen.append)
@@ -67,7 +79,7 @@ def test_batches_add_up_in_one_action_row(actor, old_dead, monkeypatch):
 
 
 def test_interrupted_prune_has_recorded_what_it_deleted(actor, old_dead, monkeypatch):
-    monkeypatch.setattr(pruning, "PRUNE_BATCH", 2)
+    monkeypatch.setattr(retention, "PRUNE_BATCH", 2)
 
     def interrupt(count):
         raise KeyboardInterrupt

@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from jobqueue.engine import retention, sweeps
-from jobqueue.engine.retention import prune
+from jobqueue.engine.retention import prune, scrub
 from jobqueue.engine.sweeps import expire_due, promote_due, sweep_unknown
 from jobqueue.models import Attempt, Job, JobTag, Step, Worker
 from tests.engine.bench import Bench, Ran, leave
@@ -164,6 +164,47 @@ def test_attempts_are_never_younger_than_a_day_when_they_go(bench: Bench, second
     pruned = prune(bench.storage, bench.environment.options, retention={"succeeded": seconds})
     assert pruned == {"succeeded": 1}
     assert list(Job.objects.values_list("pk", flat=True)) == [young]
+
+
+def test_a_queue_may_have_times_of_its_own(bench: Bench):
+    mail, reports, other = (ended(bench, "succeeded", 3)[0] for _ in range(3))
+    Job.objects.filter(pk=mail).update(queue="mail")
+    Job.objects.filter(pk=reports).update(queue="reports")
+    own = {"mail": {"succeeded": 2 * DAY, "dead": DAY}, "reports": {"succeeded": None}}
+    times = {"succeeded": 7 * DAY, "queues": own}
+    options = bench.environment.options
+    assert prune(bench.storage, options, retention=times) == {"succeeded": 1, "dead": 0}
+    assert set(Job.objects.values_list("pk", flat=True)) == {reports, other}
+    assert prune(bench.storage, options, retention=times | {"succeeded": DAY}) == {
+        "succeeded": 1,
+        "dead": 0,
+    }
+    assert list(Job.objects.values_list("pk", flat=True)) == [reports]
+
+
+def test_arguments_are_deleted_after_their_time_and_the_job_cannot_run_again(make_bench):
+    bench = make_bench(scrub_arguments=DAY)
+    (old,) = ended(bench, "cancelled", 2)
+    (young,) = ended(bench, "succeeded", 0.5)
+    (dead,) = ended(bench, "dead", 2)
+    assert scrub(bench.storage, bench.environment.options) == 1
+    assert scrub(bench.storage, bench.environment.options) == 0
+    arguments = dict(Job.objects.values_list("pk", "arguments"))
+    assert arguments[old] == {"scrubbed": True}
+    assert "args" in arguments[young]
+    assert "args" in arguments[dead]
+    Job.objects.filter(pk=old).update(task=atomic_job.module_path)
+    bench.storage.requeue_many([old], 60.0)
+    (claim,) = bench.claim()
+    bench.flush(bench.execute(claim))
+    again = Ran(old)
+    assert again.state == "dead"
+    assert "have been deleted (option SCRUB_ARGUMENTS)" in again.attempts[-1].error_message
+
+
+def test_arguments_are_kept_where_nobody_asks(bench: Bench):
+    ended(bench, "succeeded", 5_000)
+    assert scrub(bench.storage, bench.environment.options) == 0
 
 
 def test_waiting_and_running_jobs_are_never_deleted(bench: Bench):

@@ -12,7 +12,8 @@ from jobqueue.ids import new_identity, new_job_id
 from jobqueue.models import Attempt, Job
 from jobqueue.payload import ErrorText
 from jobqueue.storage import Storage
-from jobqueue.storage.records import Claim, Ending, NewJob, NewWorker
+from jobqueue.storage.records import AgeRule, Claim, Ending, NewJob, NewWorker
+from jobqueue.storage.retention import FIRST_ID
 
 QUEUE, TASK = "default", "app.task"
 AGING_SECONDS = 60.0
@@ -83,6 +84,12 @@ def buried(storage: Storage, worker: UUID | None = None) -> UUID:
     held = claimed(storage, worker)
     storage.end_many([ending(held, "dead", outcome="failed", charged=True, error=FAILURE)])
     return held.id
+
+
+def prune(storage: Storage, state: str, older_than: float, limit: int = 10) -> int:
+    """Delete a batch of jobs that ended in `state`; return how many."""
+    found, _ = storage.find_old([AgeRule(state, None, older_than)], FIRST_ID, 1_000, limit)
+    return len(storage.prune(found, older_than)) if found else 0
 
 
 def row(job_id: UUID) -> Job:

@@ -17,7 +17,7 @@ from jobqueue.engine.audit import CHECKS, Violation, audit, duplicate_effects
 from jobqueue.models import Attempt, Job, Worker
 from jobqueue.storage import Storage
 from tests.app.models import Effect
-from tests.storage.making import claim, claimed, ending, insert, register
+from tests.storage.making import claim, claimed, ending, insert, prune, register
 from tests.storage.test_finish import success
 from tests.storage.test_operators import in_every_state
 
@@ -166,7 +166,7 @@ def test_a_lost_job_is_found_by_what_it_left(storage: Storage) -> None:
 
 def test_a_pruned_job_is_not_lost(storage: Storage) -> None:
     succeeded(storage)
-    assert storage.prune("succeeded", -10.0, 10) == 1
+    assert prune(storage, "succeeded", -10.0, 10) == 1
     assert audit(storage) == []
 
 

@@ -14,7 +14,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from jobqueue.storage import Storage, busy, storage_for
 from jobqueue.storage.busy import is_busy, is_foreign, persistently, reads, writes
 from jobqueue.storage.connections import transaction_on
-from tests.storage.making import claim, claimed, insert, new_job, register, row, run_sql
+from tests.storage.making import claim, claimed, insert, new_job, prune, register, row, run_sql
 from tests.storage.test_finish import success
 
 pytestmark = pytest.mark.sqlite_only("PostgreSQL has row locks and waits for them itself")
@@ -151,7 +151,7 @@ def test_an_idle_claim_or_sweep_does_not_ask_for_the_write_lock(
     assert storage.promote(10) == []
     assert storage.park_unknown([], 10) == []
     assert storage.admit_known(["app.task"], 10) == []
-    assert storage.prune("succeeded", 60.0, 10) == 0
+    assert prune(storage, "succeeded", 60.0, 10) == 0
     run_sql(other.connection, "ROLLBACK")
 
 

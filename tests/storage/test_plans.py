@@ -19,7 +19,8 @@ from jobqueue.ids import new_identity, new_job_id
 from jobqueue.models import Job, Limit
 from jobqueue.storage import Storage
 from jobqueue.storage.postgres import PostgresStorage
-from jobqueue.storage.records import Claim, Limited, NewLine, NewProgress, Success
+from jobqueue.storage.records import AgeRule, Claim, Limited, NewLine, NewProgress, Success
+from jobqueue.storage.retention import FIRST_ID
 from jobqueue.storage.rollups import Span
 from jobqueue.storage.rows import LOWEST_RANK
 from jobqueue.storage.sqlite import SQLiteStorage
@@ -84,6 +85,7 @@ def calls() -> Calls:
     some = [new_job_id() for _ in range(200)]
     held = claim_of(worker)
     successes = [Success(each, 1, "null", 1.0, 0.0) for each in some]
+    ages = [AgeRule("succeeded", None, 60.0), AgeRule("dead", "mail", None)]
     amounts = [NewProgress(each, 1, 1.0, None, "", 0.0) for each in some]
     lines = [NewLine(each, 1, n, 20, "shop", "", 0.0) for each in some for n in range(5)]
     primary, history = "jobqueue_job_pkey", "jobqueue_attempt_pkey"
@@ -150,6 +152,13 @@ def calls() -> Calls:
         "find gaps": (history_on_postgres, lambda s: s.find_gaps(spans)),
         "progress": (None, lambda s: s.write_progress(amounts)),
         "log lines": (None, lambda s: s.write_lines(lines, 200)),
+        "find old": (primary, lambda s: s.find_old(ages, FIRST_ID, 5_000, 500)),
+        "find unscrubbed": (
+            primary,
+            lambda s: s.find_old(ages, FIRST_ID, 5_000, 500, unscrubbed=True),
+        ),
+        "prune": (primary, lambda s: s.prune(some, 60.0)),
+        "scrub": (primary, lambda s: s.scrub_arguments(some, 60.0)),
         "discard": (None, lambda s: s.discard_dead(some, "")),
         "live of schedule": ("jobqueue_job_schedule", lambda s: s.live_of_schedule("nightly")),
         "admit overlapping": ("jobqueue_job_blocked", lambda s: s.admit_overlapping(1_000)),

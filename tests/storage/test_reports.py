@@ -8,7 +8,7 @@ from jobqueue.models import Job, LogLine, Progress
 from jobqueue.storage import Storage
 from jobqueue.storage.connections import transaction_on
 from jobqueue.storage.records import Claim, NewLine, NewProgress
-from tests.storage.making import claimed, insert
+from tests.storage.making import claimed, insert, prune
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def test_they_are_pruned_with_their_job(storage: Storage, held: Claim) -> None:
     storage.write_progress([amount(held, 1)])
     storage.write_lines(lines(held, 1), 10)
     storage.finish_one(held, "null", 0.0)
-    assert storage.prune("succeeded", -1.0, 10) == 1
+    assert prune(storage, "succeeded", -1.0, 10) == 1
     assert (Progress.objects.count(), LogLine.objects.count()) == (0, 0)
 
 

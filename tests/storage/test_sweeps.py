@@ -15,6 +15,7 @@ from tests.storage.making import (
     claimed,
     ending,
     insert,
+    prune,
     register,
     row,
     run_sql,
@@ -125,8 +126,8 @@ def test_pruning_takes_a_job_with_all_that_belongs_to_it(storage: Storage) -> No
     kept = claimed(storage, worker, tags=("order:2",))
     storage.record_step(kept, "charge", "1")
     storage.end_many([ending(kept, "ready", outcome="failed", charged=True)])
-    assert storage.prune("succeeded", 3_600.0, 10) == 0
-    assert storage.prune("succeeded", -1.0, 10) == 1
+    assert prune(storage, "succeeded", 3_600.0, 10) == 0
+    assert prune(storage, "succeeded", -1.0, 10) == 1
     for model in (Attempt, Step, JobTag):
         assert set(model.objects.values_list("job_id", flat=True)) == {kept.id}
     assert list(Job.objects.values_list("id", flat=True)) == [kept.id]
@@ -136,15 +137,15 @@ def test_pruning_takes_only_the_state_it_is_told_and_its_limit(storage: Storage)
     dead = [buried(storage) for _ in range(3)]
     cancelled = insert(storage, 2)
     storage.cancel_waiting(cancelled, "")
-    assert storage.prune("dead", -1.0, 2) == 2
-    assert storage.prune("dead", -1.0, 2) == 1
+    assert prune(storage, "dead", -1.0, 2) == 2
+    assert prune(storage, "dead", -1.0, 2) == 1
     assert Job.objects.filter(pk__in=dead).count() == 0
     assert Job.objects.filter(pk__in=cancelled).count() == 2
 
 
 def test_pruning_starts_with_the_oldest(storage: Storage) -> None:
     ids = sorted(buried(storage) for _ in range(3))
-    storage.prune("dead", -1.0, 1)
+    prune(storage, "dead", -1.0, 1)
     assert sorted(Job.objects.values_list("id", flat=True)) == ids[1:]
 
 

@@ -83,6 +83,31 @@ def test_values_are_read_in_every_documented_form():
     assert options.imports == ("shop.jobs",)
 
 
+def test_queues_may_have_a_retention_of_their_own():
+    options, problems = parse(
+        {"RETENTION": {"dead": 60, "queues": {"mail": {"succeeded": timedelta(days=1)}}}}
+    )
+    assert problems == []
+    assert options.retention["queues"] == {"mail": {"succeeded": 86_400.0}}
+    assert options.retention["dead"] == 60
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"queues": {"succeeded": 60}},
+        {"queues": {"mail": {"running": 60}}},
+        {"queues": {7: {"succeeded": 60}}},
+        {"queues": ["mail"]},
+        {"mail": {"succeeded": 60}},
+        7,
+    ],
+)
+def test_a_retention_that_names_no_state_or_queue_is_a_problem(value):
+    _, problems = parse({"RETENTION": value})
+    assert [p.option for p in problems] == ["RETENTION"]
+
+
 def test_a_heartbeat_longer_than_a_third_of_the_lease_is_a_problem():
     _, problems = parse({"LEASE_SECONDS": 6, "HEARTBEAT_SECONDS": 3})
     assert [p.option for p in problems] == ["HEARTBEAT_SECONDS"]

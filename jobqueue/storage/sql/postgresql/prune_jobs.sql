@@ -1,10 +1,10 @@
--- Deletes a small batch of jobs that ended long ago. Caller: Storage.prune.
--- Walks the primary key: ids grow with the time of enqueue, so the oldest come first.
+-- Deletes ended jobs that were found old, unless they have moved on. Caller: Storage.prune.
+-- Index: primary key; that of each history by job.
 WITH old AS (
     SELECT id FROM jobqueue_job
-    WHERE state = %(state)s
+    WHERE id = ANY(%(ids)s::uuid[]) AND state IN ('succeeded', 'cancelled', 'dead')
       AND finished_at < statement_timestamp() - make_interval(secs => %(age)s::float8)
-    ORDER BY id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+    ORDER BY id FOR UPDATE SKIP LOCKED
 ), attempts AS (
     DELETE FROM jobqueue_attempt WHERE job_id IN (SELECT id FROM old)
 ), steps AS (
@@ -16,4 +16,4 @@ WITH old AS (
 ), lines AS (
     DELETE FROM jobqueue_logline WHERE job_id IN (SELECT id FROM old)
 )
-DELETE FROM jobqueue_job WHERE id IN (SELECT id FROM old) RETURNING id
+DELETE FROM jobqueue_job WHERE id IN (SELECT id FROM old) RETURNING state

@@ -1,11 +1,14 @@
 """Jobs, workers and claims for the tests of storage: made by storage itself, as the engine does."""
 
+import json
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.db import connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from jobqueue.ids import new_identity, new_job_id
@@ -113,3 +116,21 @@ def run_sql(connection: BaseDatabaseWrapper, sql: str, parameters: Any = None) -
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
         return cursor.fetchall() if cursor.description else []
+
+
+def multiply(template: UUID, ids: Sequence[UUID]) -> None:
+    """Insert a copy of the job `template` under each of `ids`, in one statement."""
+    columns = ", ".join(f.column for f in Job._meta.concrete_fields if f.column != "id")
+    if connection.vendor == "postgresql":
+        source, given = "unnest(%s::uuid[]) AS i(value)", list(ids)
+        chosen: Any = template
+    else:
+        source, given = "json_each(%s) AS i", json.dumps([job_id.hex for job_id in ids])
+        chosen = template.hex
+    copied = ", ".join(f"t.{column}" for column in columns.split(", "))
+    run_sql(
+        connection,
+        f"INSERT INTO jobqueue_job (id, {columns}) SELECT i.value, {copied} "
+        f"FROM jobqueue_job t, {source} WHERE t.id = %s",
+        [given, chosen],
+    )

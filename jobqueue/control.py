@@ -56,6 +56,7 @@ from jobqueue.engine.status import Status, status
 from jobqueue.engine.verbs import ACTIONS, allowed_actions
 from jobqueue.exceptions import InvalidArgument, JobNotFound, RowLocked, TaskNotExposed, WrongState
 from jobqueue.states import State
+from jobqueue.storage.moving import SUPERSEDED
 
 __all__ = [
     "ACTIONS",
@@ -195,6 +196,12 @@ def require_change(outcome: Outcome) -> Outcome:
         raise TaskNotExposed(f"The task of job {job_id} is not offered here, so it cannot be run.")
     if what == HAS_TWIN:
         raise InvalidArgument(f"Another job holds the unique key of job {job_id}; cancel that one.")
+    if what == SUPERSEDED:
+        raise WrongState(
+            f"Job {job_id} was superseded: another job of its unique key waits or runs.",
+            current_state=State.CANCELLED,
+            allowed_actions=allowed_actions(State.CANCELLED),
+        )
     if what == UNREADABLE:
         raise InvalidArgument(f"The stored arguments of job {job_id} cannot be read.")
     state = State(what.removeprefix("skipped: "))

@@ -100,7 +100,7 @@ TRANSITIONS: tuple[Transition, ...] = (
         {_S.READY, _S.SCHEDULED, _S.RETRYING, _S.BLOCKED, _S.RUNNING},
         {_S.CANCELLED},
         "operator, worker",
-        "asked for, superseded, or raised by the job",
+        "asked for, or raised by the job",
     ),
     _transition(
         "expire",
@@ -108,6 +108,13 @@ TRANSITIONS: tuple[Transition, ...] = (
         {_S.CANCELLED},
         "worker, scheduler",
         "not started in time",
+    ),
+    _transition(
+        "supersede",
+        {_S.READY, _S.SCHEDULED, _S.RETRYING, _S.BLOCKED, _S.RUNNING, _S.DEAD, _S.CANCELLED},
+        {_S.CANCELLED},
+        "worker, supervisor, reaper, operator",
+        "it, or another of its unique key, would wait again, and the other lives on",
     ),
     _transition("finish", {_S.RUNNING}, {_S.SUCCEEDED}, "worker", "in the job's transaction"),
     _transition(

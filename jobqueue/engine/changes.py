@@ -32,6 +32,7 @@ from jobqueue.events import emit
 from jobqueue.models import Job
 from jobqueue.states import FINISHED, State
 from jobqueue.storage import Storage
+from jobqueue.storage.moving import SUPERSEDED
 
 Ids = Iterable[UUID | str]
 Apply = Callable[[Storage, Sequence[UUID]], Mapping[UUID, str]]
@@ -45,8 +46,8 @@ class Change:
 
     done: the word for a job that was changed, such as "requeued". sources: the states it leaves;
     a row still in one of them after a try was locked. apply: changes those of the given ids that
-    it can, and returns them with what happened, `done` or "asked". follow: called with the changed
-    ids in the transaction. detail: what the Action row says beside counts and reason.
+    it can, and returns them with what happened, `done` or another word. follow: called with the
+    changed ids in the transaction. detail: what the Action row says beside counts and reason.
     """
 
     verb: str
@@ -59,7 +60,7 @@ class Change:
 
     def has_changed(self, what: str) -> bool:
         """Return whether `what` happened to a job is a change by an operator."""
-        return what in (self.done, ASKED)
+        return what in (self.done, ASKED, SUPERSEDED)
 
     @property
     def event(self) -> str:

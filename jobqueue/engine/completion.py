@@ -40,7 +40,8 @@ from jobqueue.states import FINISHED, Outcome, State
 from jobqueue.storage import Storage
 from jobqueue.storage.connections import discard
 from jobqueue.storage.errors import is_away, may_pass
-from jobqueue.storage.records import Claim
+from jobqueue.storage.moving import SUPERSEDED
+from jobqueue.storage.records import Claim, EndedJob
 
 logger = logging.getLogger("jobqueue")
 
@@ -120,6 +121,7 @@ def flush(storage: Storage, ended: Sequence[Ended], environment: Environment) ->
     batch = _Batch(storage, ended, environment.options)
     batch.write()
     _announce(batch.written())
+    announce_superseded(batch.superseded)
     if environment.test_connection is None:
         clean_connections()  # subscribers to events ran in this thread
     return [e for e in ended if _fenced(e) in batch.left]
@@ -129,13 +131,15 @@ class _Batch:
     """The ends of one flush.
 
     ends: each as what it is written. unmatched: rows that a statement passed over. left: ends to
-    be written later. lost: ends of jobs that are somebody else's.
+    be written later. lost: ends of jobs that are somebody else's. superseded: waiting jobs that
+    were ended, as one of these waits again with their unique key.
     """
 
     def __init__(self, storage: Storage, ended: Sequence[Ended], options: Options) -> None:
         self.ends = {_fenced(e): e for e in ended}
         self.left: set[Fenced] = set()
         self.lost: set[Fenced] = set()
+        self.superseded: list[EndedJob] = []
         self._storage = storage
         self._options = options
         self._unmatched: set[Fenced] = set()
@@ -165,7 +169,19 @@ class _Batch:
         return self._storage.finish_many(part[0].claim.worker, [e.as_success() for e in part])
 
     def _end(self, part: Sequence[Ended]) -> list[Fenced]:
-        return self._storage.end_many([e.as_ending() for e in part])
+        moves = self._storage.end_many([e.as_ending() for e in part])
+        if moves.superseded:
+            self._note_superseded(part, moves.superseded)
+        return moves
+
+    def _note_superseded(self, part: Sequence[Ended], superseded: Sequence[EndedJob]) -> None:
+        """Note which of these jobs were cancelled instead, and which others gave way to them."""
+        jobs = {job.id: job for job in superseded}
+        for one in part:
+            if jobs.pop(one.claim.id, None) and one.failure is not None:
+                gave_way = replace(one.failure, state=State.CANCELLED, reason=SUPERSEDED)
+                self.ends[_fenced(one)] = replace(one, failure=gave_way)
+        self.superseded += jobs.values()
 
     def _in_halves(
         self,
@@ -270,6 +286,20 @@ def announce_failure(one: Ended) -> None:
     )
     if failure.state == State.DEAD:
         announce_death(claim.id, claim.task, failure.reason)
+
+
+def announce_superseded(jobs: Sequence[EndedJob]) -> None:
+    """Tell of jobs that were ended, not by an attempt, as another of their unique key lives."""
+    for job in jobs:
+        emit("job.cancelled", job=job.id, task=job.task, outcome="", error="", reason=SUPERSEDED)
+    announce_all_finished(jobs)
+
+
+def announce_all_finished(jobs: Sequence[EndedJob]) -> None:
+    """Send ``task_finished`` for jobs that ended without success, if anybody listens."""
+    if signal_is_heard(task_finished, logging.ERROR):
+        for job in jobs:
+            announce_finished(job.backend, job.id)
 
 
 def announce_death(job_id: object, task: str, reason: str) -> None:

@@ -21,7 +21,12 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from jobqueue.conf import Options, job_options
-from jobqueue.engine.completion import Fenced, announce_death, announce_finished
+from jobqueue.engine.completion import (
+    Fenced,
+    announce_death,
+    announce_finished,
+    announce_superseded,
+)
 from jobqueue.engine.limits import admit
 from jobqueue.engine.outcomes import next_try
 from jobqueue.events import emit
@@ -31,6 +36,7 @@ from jobqueue.payload import ErrorText, describe_exception
 from jobqueue.retry import RetryPolicy, delay_seconds
 from jobqueue.states import FINISHED, Blame, Outcome, State
 from jobqueue.storage import Storage
+from jobqueue.storage.moving import as_superseded
 from jobqueue.storage.records import Ending, Held, Orphan
 
 logger = logging.getLogger("jobqueue")
@@ -121,46 +127,57 @@ def recover(storage: Storage, death: Death, options: Options) -> Recovered:
 def release(storage: Storage, held: Sequence[Held], death: Death, options: Options) -> Recovered:
     """Lead the jobs of a dead worker on, in one guarded batch; announce what is final."""
     endings = [_ending(job, death, options) for job in held]
-    unmatched = set(storage.end_many(endings))
     counts = Counter[str]()
-    released = 0
-    for job, ending in zip(held, endings, strict=True):
-        if (job.id, job.fence) in unmatched:
-            continue
+    for job, ending in _written(storage, held, endings):
         if ending.state == State.READY and ending.outcome is None:
-            released += 1
+            counts["released"] += 1
             continue
         counts[ending.state] += 1
         _announce(job, ending)
     admit(storage, (job.limit_key for job in held))
-    return Recovered(released, counts[State.READY] + counts[State.RETRYING], counts[State.DEAD])
+    buried = counts[State.DEAD]
+    return Recovered(counts["released"], counts.total() - counts["released"] - buried, buried)
 
 
 def release_uncharged(storage: Storage, held: Sequence[Held]) -> int:
     """Give back jobs whose code never started, from a worker that is alive; return how many."""
-    endings = [_unharmed(job) for job in held]
-    unmatched = set(storage.end_many(endings))
-    for job, ending in zip(held, endings, strict=True):
-        if ending.state == State.CANCELLED and (job.id, job.fence) not in unmatched:
+    done = _written(storage, held, [_unharmed(job) for job in held])
+    for job, ending in done:
+        if ending.state == State.CANCELLED:
             _announce(job, ending)
     admit(storage, (job.limit_key for job in held))
-    return len(endings) - len(unmatched)
+    return len(done)
 
 
 def reap_overdue(storage: Storage, held: Sequence[Held], options: Options) -> Recovered:
     """Take jobs that are well past their deadline, also from live workers: a time-out."""
     endings = [_timed_out(job, options) for job in held]
-    unmatched = set(storage.end_many(endings))
-    done = [
-        (job, ending)
-        for job, ending in zip(held, endings, strict=True)
-        if (job.id, job.fence) not in unmatched
-    ]
+    done = _written(storage, held, endings)
     for job, ending in done:
         _announce(job, ending)
     admit(storage, (job.limit_key for job in held))
     buried = sum(ending.state == State.DEAD for _, ending in done)
     return Recovered(0, len(done) - buried, buried)
+
+
+def _written(
+    storage: Storage, held: Sequence[Held], endings: Sequence[Ending]
+) -> list[tuple[Held, Ending]]:
+    """Write endings; return what was written, as it was; tell of other jobs that gave way.
+
+    A job whose unique key another holds has been cancelled, whatever its ending said. What is left
+    out here (locked, or its twin is just being made) still runs under the dead worker: the next
+    round finds it.
+    """
+    moves = storage.end_many(endings)
+    ours = {ending.id for ending in endings}
+    announce_superseded([job for job in moves.superseded if job.id not in ours])
+    unmatched, superseded = set(moves), {job.id for job in moves.superseded}
+    return [
+        (job, as_superseded(ending) if job.id in superseded else ending)
+        for job, ending in zip(held, endings, strict=True)
+        if (job.id, job.fence) not in unmatched
+    ]
 
 
 # --- decisions ----------------------------------------

@@ -6,11 +6,7 @@ compare-and-set.
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Sequence
-
-from jobqueue.compat import signal_is_heard, task_finished
-from jobqueue.engine.completion import announce_finished
+from jobqueue.engine.completion import announce_all_finished
 from jobqueue.events import emit
 from jobqueue.storage import Storage
 from jobqueue.storage.records import EndedJob
@@ -38,7 +34,7 @@ def expire_due(storage: Storage) -> int:
         if expired:
             tasks = sorted({job.task for job in expired})
             emit("jobs.expired", count=len(expired), tasks=",".join(tasks[:10]))
-            _announce_finished(expired)
+            announce_all_finished(expired)
         if len(expired) < SWEEP_LIMIT:
             return count
 
@@ -57,14 +53,8 @@ def obey_requests(storage: Storage) -> int:
         ended += [job for job, _ in asked if job.id in done]
     if ended:
         emit("jobs.obeyed", count=len(ended))
-        _announce_finished(ended)
+        announce_all_finished(ended)
     return len(ended)
-
-
-def _announce_finished(ended: Sequence[EndedJob]) -> None:
-    if signal_is_heard(task_finished, logging.ERROR):
-        for job in ended:
-            announce_finished(job.backend, job.id)
 
 
 def sweep_unknown(storage: Storage) -> set[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from uuid import UUID
 
 from django.conf import settings
@@ -16,6 +17,7 @@ from django.db import transaction
 from jobqueue import hints
 from jobqueue.compat import DEFAULT_TASK_QUEUE_NAME, TASK_MAX_PRIORITY, TASK_MIN_PRIORITY
 from jobqueue.engine.changes import Change, announce_ends, jobs, send_hints
+from jobqueue.engine.completion import announce_superseded
 from jobqueue.engine.definitions import as_moment, check_run_after
 from jobqueue.engine.limits import admit
 from jobqueue.engine.operations import ASKED, Desk
@@ -23,6 +25,7 @@ from jobqueue.engine.queues import check_name
 from jobqueue.exceptions import InvalidArgument, RowLocked
 from jobqueue.states import FINISHED, WAITING, State
 from jobqueue.storage import Storage
+from jobqueue.storage.moving import SUPERSEDED
 
 Dues = Mapping[UUID, datetime]
 
@@ -51,14 +54,22 @@ def allowed_actions(state: State) -> tuple[str, ...]:
 
 
 def requeue(desk: Desk, dues: Dues | None = None) -> Change:
-    """Give dead or cancelled jobs a new budget; due at once, or at their times in `dues`."""
+    """Give dead or cancelled jobs a new budget; due at once, or at their times in `dues`.
+
+    Of several of one unique key one lives on; the others are superseded.
+    """
 
     def apply(storage: Storage, ids: Sequence[UUID]) -> dict[UUID, str]:
         times = None if dues is None else [dues[job_id] for job_id in ids]
         done = storage.requeue_many(ids, desk.options.aging_seconds, times)
         if done:
             storage.withdraw_requests(done)  # of the life that had ended
-        return dict.fromkeys(done, "requeued")
+        named = set(ids)
+        gave_way = [job for job in done.superseded if job.id not in named]
+        if gave_way:
+            desk.after_commit(partial(announce_superseded, gave_way))
+        superseded = [job.id for job in done.superseded if job.id in named]
+        return dict.fromkeys(superseded, SUPERSEDED) | dict.fromkeys(done, "requeued")
 
     return Change(
         verb="requeue",

@@ -22,7 +22,7 @@ from django.db import Error
 from jobqueue import __version__, hints, signals
 from jobqueue.conf import ASYNC_SLOTS, RELEASE_UNSTARTED_SECONDS, options_for
 from jobqueue.engine import delivery, log_capture
-from jobqueue.engine.completion import flush
+from jobqueue.engine.completion import announce_superseded, flush
 from jobqueue.engine.environment import Environment
 from jobqueue.engine.execution import Run, prepare
 from jobqueue.engine.limits import Taken, Wish, admit, claim_free, seed, take, take_alone
@@ -396,12 +396,13 @@ class Worker:
     def _release(self, claims: list[Claim]) -> None:
         if not claims:
             return
-        self._storage().end_many(
+        moves = self._storage().end_many(
             [
                 Ending(id=c.id, fence=c.fence, worker=c.worker, state=State.READY, alone=c.alone)
                 for c in claims
             ]
         )
+        announce_superseded(moves.superseded)
 
     def _on_lease_lost(self, why: str) -> None:
         if self.options.self_exit:

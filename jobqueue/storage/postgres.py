@@ -30,18 +30,16 @@ from jobqueue.storage.errors import LOCK_NOT_AVAILABLE, sqlstate
 from jobqueue.storage.postgres_commit import finish_and_commit, may_go_together
 from jobqueue.storage.postgres_health import PostgresHealth
 from jobqueue.storage.postgres_limits import PostgresLimits
+from jobqueue.storage.postgres_moving import PostgresMoving
 from jobqueue.storage.postgres_reports import PostgresReports
 from jobqueue.storage.postgres_requests import PostgresRequests
 from jobqueue.storage.postgres_retention import PostgresRetention
 from jobqueue.storage.postgres_rollups import PostgresRollups
 from jobqueue.storage.postgres_schedules import PostgresSchedules
-from jobqueue.storage.postgres_unique import PostgresUnique
 from jobqueue.storage.postgres_waiting import PostgresWaiting
-from jobqueue.storage.protocol import ids_of
 from jobqueue.storage.records import (
     Claim,
     EndedJob,
-    Ending,
     Held,
     Inserted,
     NewJob,
@@ -56,7 +54,6 @@ from jobqueue.storage.records import (
 from jobqueue.storage.rows import (
     LOWEST_RANK,
     by_urgency,
-    ending_row,
     lease_errors,
     new_job_row,
     turn_of_queues,
@@ -71,7 +68,7 @@ class PostgresStorage(
     PostgresReports,
     PostgresRequests,
     PostgresRetention,
-    PostgresUnique,
+    PostgresMoving,
     PostgresRollups,
     PostgresSchedules,
     PostgresWaiting,
@@ -178,13 +175,6 @@ class PostgresStorage(
                 ended=_array([f"{s.ended_ago:.6f}" for s in successes]),
             )
         ]
-
-    def end_many(
-        self, endings: Sequence[Ending], now: datetime | None = None
-    ) -> list[tuple[UUID, int]]:
-        rows = json.dumps([ending_row(ending) for ending in endings], ensure_ascii=False)
-        found = self._rows("end_attempts", rows=rows, ids=ids_of(endings), now=now)
-        return [(row[0], row[1]) for row in found]
 
     def hold(self, claim: Claim, idle_timeout_seconds: float | None) -> None:
         limit = idle_timeout_seconds

@@ -30,17 +30,8 @@ class PostgresUnique(PostgresStatements):
     """The protocol's part for unique jobs."""
 
     def bounded[R](self, run: Callable[[], R], wait_seconds: float) -> R:
-        was_open = is_open(self.connection)
-        with _key_errors(), undoable_on(self.connection):
-            before = None
-            if was_open:
-                ((before, _),) = self._rows("bound_lock_wait", milliseconds=wait_seconds * 1000)
-            else:
-                self.begin_operation(wait_seconds)
-            answer = run()
-            if before is not None:
-                self._rows("limit_lock_wait", milliseconds=before)
-            return answer
+        with _key_errors(), self._short_waits(wait_seconds):
+            return run()
 
     def insert_unique(self, jobs: Sequence[NewJob], now: datetime | None = None) -> list[Inserted]:
         sql = statement(self.vendor, "insert_jobs", on_conflict=ON_CONFLICT)
@@ -75,6 +66,19 @@ class PostgresUnique(PostgresStatements):
 
     def lapse_windows(self, ids: Collection[UUID], now: datetime | None = None) -> None:
         self._rows("lapse_windows", ids=list(ids), now=now)
+
+    @contextmanager
+    def _short_waits(self, seconds: float) -> Iterator[None]:
+        """A transaction or a savepoint in which no statement waits longer for a lock."""
+        was_open = is_open(self.connection)
+        with undoable_on(self.connection):
+            if not was_open:
+                self.begin_operation(seconds)
+                yield
+                return
+            ((before, _),) = self._rows("bound_lock_wait", milliseconds=seconds * 1000)
+            yield
+            self._rows("limit_lock_wait", milliseconds=before)
 
     def _change_twins(
         self, name: str, changes: Mapping[UUID, NewJob], now: datetime | None

@@ -10,23 +10,7 @@ from jobqueue.storage.postgres_base import PostgresStatements
 
 
 class PostgresWaiting(PostgresStatements):
-    """The protocol's part about jobs that wait, and about those that shall wait again."""
-
-    def requeue_many(
-        self,
-        ids: Sequence[UUID],
-        aging_seconds: float,
-        dues: Sequence[datetime] | None = None,
-        now: datetime | None = None,
-    ) -> list[UUID]:
-        rows = self._rows(
-            "requeue_jobs",
-            ids=list(ids),
-            dues=[None] * len(ids) if dues is None else list(dues),
-            aging=aging_seconds,
-            now=now,
-        )
-        return [row[0] for row in rows]
+    """The protocol's part about jobs that wait."""
 
     def reschedule_many(
         self,

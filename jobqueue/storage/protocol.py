@@ -30,6 +30,7 @@ from jobqueue.storage.records import (
     Ending,
     Held,
     Inserted,
+    Moves,
     NewJob,
     NewWorker,
     Orphan,
@@ -148,10 +149,13 @@ class Storage(
 
     def end_many(
         self, endings: Sequence[Ending], now: datetime | None = None
-    ) -> list[tuple[UUID, int]]:
+    ) -> Moves[tuple[UUID, int]]:
         """Lead running jobs to other states; return (id, fence) of those that were not.
 
         Never waits for a row's lock: what is locked is left, and returned like what does not match.
+        A job that would wait again while another of its unique key lives is cancelled instead, or
+        the other is, whichever is older: see `superseded` of the answer. Where it is not known yet
+        whether another will live, the job is left, too.
         """
         raise NotImplementedError
 
@@ -299,10 +303,11 @@ class Storage(
         aging_seconds: float,
         dues: Sequence[datetime] | None = None,
         now: datetime | None = None,
-    ) -> list[UUID]:
+    ) -> Moves[UUID]:
         """Give dead or cancelled jobs a new budget; return those it did.
 
-        They are ready at once, or scheduled for their times in `dues`.
+        They are ready at once, or scheduled for their times in `dues`. Of several of one unique
+        key one lives on, as with `end_many`.
         """
         raise NotImplementedError
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -190,6 +191,33 @@ class EndedJob(NamedTuple):
     id: UUID
     backend: str
     task: str
+
+
+class Moves[T](list[T]):
+    """The answer of a method that leads jobs to where they may hold their unique keys again.
+
+    superseded: the jobs that were ended for it, as another of the same key lives.
+    """
+
+    def __init__(self, items: Iterable[T] = (), superseded: Iterable[EndedJob] = ()) -> None:
+        super().__init__(items)
+        self.superseded = list(superseded)
+
+
+class Mover(NamedTuple):
+    """A job that is about to hold its unique key again, and the job that holds it, if one does.
+
+    holder_waits: it could give way. holder_lapsed: it has ended, and its window is over.
+    """
+
+    id: UUID
+    backend: str
+    task: str
+    key: str
+    suspicions: int
+    holder: UUID | None
+    holder_waits: bool
+    holder_lapsed: bool
 
 
 class Held(NamedTuple):

@@ -28,7 +28,6 @@ from jobqueue.storage.busy import reads, writes
 from jobqueue.storage.records import (
     Claim,
     EndedJob,
-    Ending,
     Success,
     Verdict,
     Window,
@@ -36,24 +35,23 @@ from jobqueue.storage.records import (
 from jobqueue.storage.rows import (
     LOWEST_RANK,
     by_urgency,
-    ending_row,
     lease_errors,
     lease_lost,
 )
-from jobqueue.storage.sqlite_enqueue import SQLiteEnqueue
 from jobqueue.storage.sqlite_limits import SQLiteLimits, claim_of
+from jobqueue.storage.sqlite_moving import SQLiteMoving
 from jobqueue.storage.sqlite_operators import SQLiteOperators
 from jobqueue.storage.sqlite_reports import SQLiteReports
 from jobqueue.storage.sqlite_requests import SQLiteRequests
 from jobqueue.storage.sqlite_retention import SQLiteRetention
 from jobqueue.storage.sqlite_schedules import SQLiteSchedules
-from jobqueue.storage.sqlite_values import after, microseconds
+from jobqueue.storage.sqlite_values import after
 
 _NO_ERROR = {"error_class": None, "error_message": None, "error_fingerprint": None}
 
 
 class SQLiteStorage(
-    SQLiteEnqueue,
+    SQLiteMoving,
     SQLiteReports,
     SQLiteRequests,
     SQLiteRetention,
@@ -192,23 +190,6 @@ class SQLiteStorage(
             traceback=None,
         )
         return self._rows("finish_job", **guard, result=success.result, finished_at=ended)
-
-    @writes
-    def end_many(
-        self, endings: Sequence[Ending], now: datetime | None = None
-    ) -> list[tuple[UUID, int]]:
-        clock = self._clock(now)
-        return [(e.id, e.fence) for e in endings if not self._end(e, clock)]
-
-    def _end(self, ending: Ending, clock: datetime) -> bool:
-        row = ending_row(ending)
-        if ending.outcome is not None:
-            ago = ending.started_ago
-            started = None if ago is None else after(clock, -ago)
-            self._rows("insert_attempt", **row, started_at=started, finished_at=clock)
-        due = None if ending.delay is None else after(clock, ending.delay)
-        ranked = None if due is None else microseconds(due)
-        return bool(self._changed("end_attempt", **row, now=clock, due=due, due_rank=ranked))
 
     @writes
     def hold(self, claim: Claim, idle_timeout_seconds: float | None) -> None:

@@ -9,23 +9,12 @@ from uuid import UUID
 
 from jobqueue.storage.busy import reads, writes
 from jobqueue.storage.sqlite_base import SQLiteStatements
-from jobqueue.storage.sqlite_values import microseconds, time_text
+from jobqueue.storage.sqlite_moving import due_row
+from jobqueue.storage.sqlite_values import microseconds
 
 
 class SQLiteWaiting(SQLiteStatements):
-    """The protocol's part about jobs that wait, and about those that shall wait again."""
-
-    @writes
-    def requeue_many(
-        self,
-        ids: Sequence[UUID],
-        aging_seconds: float,
-        dues: Sequence[datetime] | None = None,
-        now: datetime | None = None,
-    ) -> list[UUID]:
-        clock = self._clock(now)
-        jobs = _due_rows(ids, [clock] * len(ids) if dues is None else dues, clock)
-        return _ids(self._rows("requeue_jobs", jobs=jobs, aging=aging_seconds))
+    """The protocol's part about jobs that wait."""
 
     @writes
     def reschedule_many(
@@ -35,7 +24,8 @@ class SQLiteWaiting(SQLiteStatements):
         aging_seconds: float,
         now: datetime | None = None,
     ) -> list[UUID]:
-        jobs = _due_rows(ids, dues, self._clock(now))
+        clock = self._clock(now)
+        jobs = [due_row(job_id, due, clock) for job_id, due in zip(ids, dues, strict=True)]
         return _ids(self._rows("reschedule_jobs", jobs=jobs, aging=aging_seconds))
 
     @writes
@@ -68,17 +58,6 @@ class SQLiteWaiting(SQLiteStatements):
     @reads
     def bulk_waits(self, now: datetime | None = None) -> bool:
         return bool(self._rows("find_bulk", now=self._clock(now))[0][0])
-
-
-def _due_rows(
-    ids: Sequence[UUID], dues: Sequence[datetime], clock: datetime
-) -> list[tuple[str, str, int, bool]]:
-    """Return for each job: id, due time, due time in microseconds, whether it is due now."""
-    rows = []
-    for job_id, due in zip(ids, dues, strict=True):
-        moment = max(due, clock)
-        rows.append((job_id.hex, time_text(moment), microseconds(moment), moment == clock))
-    return rows
 
 
 def _ids(rows: list[tuple[Any, ...]]) -> list[UUID]:

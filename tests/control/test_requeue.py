@@ -5,14 +5,38 @@ import uuid
 import pytest
 
 from jobqueue import control, hints
+from jobqueue.compat import task_finished
 from jobqueue.engine import changes
 from jobqueue.exceptions import InvalidArgument, JobNotFound, RowLocked, WrongState
 from jobqueue.models import Action
 from jobqueue.storage.connections import transaction_on
 from jobqueue.storage.records import Success
-from tests.storage.making import buried, claim, claimed, ending, insert, register, row, run_sql
+from tests.storage.making import (
+    buried,
+    claim,
+    claimed,
+    ending,
+    insert,
+    new_job,
+    register,
+    row,
+    run_sql,
+)
 
 LOCK_ROW = "SELECT id FROM jobqueue_job WHERE id = %s FOR UPDATE"
+
+
+@pytest.fixture
+def finished():
+    """The ids of the jobs that task_finished was sent for."""
+    heard = []
+
+    def hear(sender, task_result, **kwargs):
+        heard.append(task_result.id)
+
+    task_finished.connect(hear)
+    yield heard
+    task_finished.disconnect(hear)
 
 
 def succeeded(storage) -> uuid.UUID:
@@ -171,3 +195,42 @@ def test_requeued_job_runs_again_under_a_greater_fence(storage, actor):
 
     job = row(job_id)
     assert (job.state, job.fence, job.attempts, job.failures) == ("dead", 2, 2, 1)
+
+
+def test_of_several_of_one_unique_key_one_lives_on_and_the_action_says_so(storage, actor, finished):
+    worker = register(storage)
+    dead = []
+    for number in range(3):
+        storage.insert_unique([new_job(id=uuid.UUID(int=number + 1), unique_key="k",
+                                       unique_until="start")])  # fmt: skip
+        (held,) = claim(storage, worker)
+        storage.end_many([ending(held, "dead", outcome="failed", charged=True)])
+        dead.append(held.id)
+    control.requeue([dead[0]], actor)
+
+    outcome = control.requeue(dead[1:], actor)
+
+    assert outcome.results == {dead[1]: "superseded", dead[2]: "requeued"}
+    assert str(outcome) == "1 requeued, 1 superseded"
+    assert [row(each).state for each in dead] == ["cancelled", "cancelled", "ready"]
+    action = Action.objects.order_by("-id").first()
+    assert (action.count, action.detail["counts"]) == (2, {"requeued": 1, "superseded": 1})
+    assert finished == [str(dead[0])]  # the others had been told of when they died
+
+
+def test_a_requeue_that_changes_the_job_otherwise_says_why_and_leaves_an_action(storage, actor):
+    worker = register(storage)
+    jobs = [
+        new_job(id=uuid.UUID(int=number + 1), unique_key="k", unique_until="start")
+        for number in range(2)
+    ]
+    storage.insert_unique(jobs[:1])
+    (held,) = claim(storage, worker)
+    storage.end_many([ending(held, "dead", outcome="failed", charged=True)])
+    storage.insert_unique(jobs[1:])
+
+    outcome = control.requeue([held.id], actor)
+
+    with pytest.raises(WrongState, match="superseded"):
+        control.require_change(outcome)
+    assert Action.objects.get().detail["counts"] == {"superseded": 1}

@@ -7,6 +7,7 @@ from jobqueue.engine import recovery
 from jobqueue.engine.recovery import Death
 from jobqueue.models import Worker
 from jobqueue.runtime.janitor import Janitor
+from jobqueue.storage.records import Moves
 from tests.engine import faults
 from tests.engine.bench import Bench
 from tests.runtime.test_reaper import holding, is_dead
@@ -43,7 +44,7 @@ def locked_for(worker):
     def hook(storage, proceed):
         endings = proceed.args[-1]
         if endings[0].worker == worker:
-            return [(each.id, each.fence) for each in endings]
+            return Moves((each.id, each.fence) for each in endings)
         return proceed()
 
     return hook

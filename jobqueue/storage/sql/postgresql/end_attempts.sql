@@ -4,6 +4,7 @@
 -- a sub-select in the statement that changes the job (seen: a live worker robbed on re-check).
 -- Waits for nobody: a row of another worker's may be locked for as long as that likes, and one that
 -- is ours by an outsider. The whole guard stands where rows are locked, so that others are not.
+-- {moving}: leaves out jobs that take a unique key again, for which Storage.end_many makes way first.
 -- Index: primary key; why no other: see finish_one.sql.
 WITH given AS MATERIALIZED (
     SELECT r.*, c.now
@@ -14,7 +15,9 @@ WITH given AS MATERIALIZED (
              alone boolean, aging float8),
          (SELECT coalesce(%(now)s::timestamptz, statement_timestamp()) AS now) AS c
 ), locked AS MATERIALIZED (
-    SELECT j.id, j.claimed_at, greatest(j.run_at, j.enqueued_at) AS due_at
+    SELECT j.id, j.claimed_at, greatest(j.run_at, j.enqueued_at) AS due_at,
+           j.unique_until = 'start' AND j.unique_window_end IS NULL
+               AND g.state IN ('ready', 'retrying', 'scheduled') AS takes_key
     FROM jobqueue_job j JOIN given g ON g.id = j.id AND g.fence = j.fence AND g.worker = j.worker
     WHERE j.id = ANY(%(ids)s::uuid[]) AND j.state || '' = 'running'
     ORDER BY j.id FOR NO KEY UPDATE OF j SKIP LOCKED
@@ -37,6 +40,7 @@ WITH given AS MATERIALIZED (
         reason = g.reason, version = j.version + 1
     FROM given g JOIN locked l ON l.id = g.id
     WHERE j.id = g.id AND j.state || '' = 'running' AND j.fence = g.fence AND j.worker = g.worker
+      {moving}
     RETURNING j.id, j.fence, j.attempts, j.task, j.queue, l.claimed_at, l.due_at
 ), history AS (
     INSERT INTO jobqueue_attempt (job_id, number, fence, worker, task, queue, outcome, charged,
@@ -49,4 +53,6 @@ WITH given AS MATERIALIZED (
     FROM guarded u JOIN given g ON g.id = u.id
     WHERE g.outcome IS NOT NULL
 )
-SELECT g.id, g.fence FROM given g LEFT JOIN guarded u ON u.id = g.id WHERE u.id IS NULL
+SELECT g.id, g.fence, coalesce(l.takes_key, false)
+FROM given g LEFT JOIN guarded u ON u.id = g.id LEFT JOIN locked l ON l.id = g.id
+WHERE u.id IS NULL

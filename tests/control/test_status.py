@@ -42,7 +42,9 @@ def test_jobs_are_counted_by_state_and_queue(storage):
     assert queues == {"default": 2, "elsewhere": 1, "mail": 0}
 
 
-def test_nothing_is_counted_further_than_asked(storage):
+def test_nothing_is_counted_further_than_asked(storage, monkeypatch):
+    # What the planner expects depends on what other tests have left behind.
+    monkeypatch.setattr(type(storage), "estimated_count", lambda self, state: None)
     insert(storage, 5)
     insert(storage, 5, delay=60.0)
     current = control.status(count_limit=3)

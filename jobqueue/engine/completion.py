@@ -226,15 +226,19 @@ class _Batch:
     def _look_up(self) -> None:
         """Find out about rows that were passed over: locked, lost, or written before.
 
-        Before: by a try whose answer was lost.
+        Before: by a try whose answer was lost. A time-out or a forced cancel of this very claim may
+        also be a reaper's or an operator's, who has told of it: nobody is to hear of it twice.
         """
         found = self._storage.verdicts([self.ends[each].claim for each in self._unmatched])
         for fenced in self._unmatched:
             one, verdict = self.ends[fenced], found[fenced]
             expected = Outcome.SUCCEEDED if one.failure is None else one.failure.outcome
-            if verdict.outcome == expected:
+            if verdict.outcome == expected and expected not in _ALSO_WRITTEN_BY_OTHERS:
                 continue
             (self.left if verdict.still_ours else self.lost).add(fenced)
+
+
+_ALSO_WRITTEN_BY_OTHERS = frozenset({Outcome.TIMED_OUT, Outcome.CANCELLED})
 
 
 def _bounded(ended: Iterable[Ended]) -> Iterator[list[Ended]]:

@@ -7,7 +7,9 @@ from django.db import DataError, OperationalError, connection, transaction
 
 from jobqueue.engine import completion
 from jobqueue.engine.outcomes import Ended, decide_failure
+from jobqueue.engine.recovery import reap_overdue
 from jobqueue.events import subscribe
+from jobqueue.exceptions import TimeLimitExceeded
 from jobqueue.signals import job_died
 from jobqueue.storage import storage_for
 from tests.engine import faults
@@ -322,6 +324,19 @@ def test_a_batch_sent_again_after_the_reaper_was_faster_is_lease_lost(bench: Ben
     bench.flush(succeeded(claim))
     assert states([claim]) == ["ready"]
     assert "job.lease_lost" in names(events)
+
+
+def test_a_time_out_that_a_reaper_has_written_first_is_told_once(bench: Bench, events):
+    """The worker was frozen, or its database away; its own end of the same claim looks alike."""
+    (claim,) = claims(bench, 1)
+    held = bench.storage.running_of([claim.worker])
+    reap_overdue(bench.storage, held, bench.environment.options)
+    late = TimeLimitExceeded("late")
+    failure = decide_failure(claim, late, None, bench.environment.options)
+    bench.flush(Ended(claim, 0.0, 0.0, failure=failure))
+    assert [attempt.outcome for attempt in Ran(claim.id).attempts] == ["timed_out"]
+    told = [name for name in names(events) if name.startswith("job.")]
+    assert told == ["job.reaped", "job.lease_lost"]
 
 
 def test_half_a_batch_sent_before_the_database_went_away_is_not_sent_twice(bench: Bench, events):

@@ -282,6 +282,18 @@ def terminate(pids: Sequence[int]) -> None:
     wait_until(lambda: not set(pids) & set(backends()), "the sessions to end")
 
 
+def freeze(pid: int) -> None:
+    """Stop a process; return when all its threads stand still, which takes each a while."""
+    os.kill(pid, signal.SIGSTOP)
+    wait_until(lambda: thread_states(pid) <= {"T"}, "every thread to stand still")
+
+
+def thread_states(pid: int) -> set[str]:
+    """Return the letters of the states of a process's threads, nothing where /proc is missing."""
+    files = Path(f"/proc/{pid}/task").glob("*/stat")
+    return {file.read_text().rpartition(")")[2].split()[0] for file in files}
+
+
 def is_running(pid: int) -> bool:
     """Return whether a process exists and has not ended."""
     try:

@@ -13,7 +13,15 @@ import pytest
 from jobqueue.models import Attempt
 from jobqueue.runtime.exit_codes import LEASE_LOST
 from tests.app.models import Effect
-from tests.process.harness import Program, Site, assert_sound, backends, is_running, outcomes
+from tests.process.harness import (
+    Program,
+    Site,
+    assert_sound,
+    backends,
+    freeze,
+    is_running,
+    outcomes,
+)
 from tests.process.storage import UNGUARDED
 from tests.process.tasks import overstay, write, write_and_wait
 from tests.process.waiting import wait_until
@@ -97,7 +105,7 @@ def test_frozen_worker_on_one_host_keeps_its_job_until_the_deadline_and_is_then_
     job = overstay.enqueue("gate")
     zombie = site.wait_for_note("start")["pid"]
     for pid in (program.pid, zombie):
-        os.kill(pid, signal.SIGSTOP)
+        freeze(pid)
     site.folder.open_gate("gate")
     site.runworker()
     site.wait_until_done()
@@ -121,7 +129,7 @@ def thaw_a_zombie_that_lives_on(site: Site, **options: object) -> Program:
 def let_another_run_it(site: Site, frozen: list[int], **options: object) -> None:
     """Freeze processes in the order given; return when another worker has ended their job."""
     for pid in frozen:
-        os.kill(pid, signal.SIGSTOP)
+        freeze(pid)
     site.folder.open_gate("gate")
     site.runworker(**options)
     wait_until(partial(Attempt.objects.filter(outcome="succeeded").exists), "another to finish")

@@ -1,6 +1,5 @@
 """Jobs that never stop by themselves: over within their time, at nobody else's cost."""
 
-import os
 import signal
 from collections import Counter
 
@@ -8,7 +7,7 @@ import pytest
 
 from jobqueue.models import Attempt, Job
 from jobqueue.runtime.exit_codes import CLEAN
-from tests.process.harness import assert_sound, is_running, outcomes
+from tests.process.harness import assert_sound, freeze, is_running, outcomes
 from tests.process.tasks import (
     block_the_loop,
     match_for_ever,
@@ -78,7 +77,7 @@ def test_frozen_child_is_killed_and_replaced(site, has_job):
     if has_job:
         job = wait_and_commit.enqueue("gate")
         site.wait_for_note("start", job=job.id)
-    os.kill(frozen, signal.SIGSTOP)
+    freeze(frozen)
     program.wait_for("process.killed", pid=frozen, why="frozen")
     site.folder.open_gate("gate")
     write.enqueue()

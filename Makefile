@@ -119,9 +119,9 @@ test-sqlite: venv ## run the tests on SQLite only, without coverage (ARGS="-k fe
 	$(RUN) -m pytest --database=sqlite $(ARGS)
 
 # The older Djangos run the suite on PostgreSQL, in environments of their own; `make test-djangos`
-# only what the Tasks framework and the ORM have a part in.
-DJANGO_TESTS := tests/unit tests/tasks tests/testing tests/engine tests/runtime tests/control \
-	tests/commands tests/filters tests/checks tests/storage
+# only what the Tasks framework and the ORM have a part in, which our own SQL and loops have not.
+DJANGO_TESTS := tests/unit tests/tasks tests/testing tests/engine tests/control tests/commands \
+	tests/filters tests/checks tests/mail
 
 .PHONY: test-djangos
 test-djangos: ## run what may differ on Django 5.2 and 6.0

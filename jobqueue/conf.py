@@ -6,6 +6,7 @@ could read and a list of problems, which the system checks print and `options_fo
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
@@ -156,9 +157,24 @@ def parse_retry(value: Any) -> RetryPolicy:
             return Backoff(**value)
         except TypeError as error:
             raise ValueError(f"has unknown keys: {error}") from None
-    if not callable(value):
-        raise ValueError("must be a Backoff, its keywords as a dict, or a callable")
+    if isinstance(value, type) or not callable(value):
+        raise ValueError(
+            "must be a Backoff such as Backoff(base=5), its keywords as a dict, or a callable"
+        )
+    if not _takes_two(value):
+        raise ValueError("must take (number, exception)")
     return value  # type: ignore[no-any-return]
+
+
+def _takes_two(policy: Callable[..., Any]) -> bool:
+    """Return whether `policy` can be called as a retry policy is; True where nobody can tell."""
+    try:
+        inspect.signature(policy).bind(1, None)
+    except TypeError:
+        return False
+    except ValueError:  # in C, without a signature
+        return True
+    return True
 
 
 def parse_timeout(value: Any) -> float:

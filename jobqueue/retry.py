@@ -4,9 +4,12 @@ Exceptions, time-outs and lost workers all ask `delay_seconds`, so a task's poli
 each of them. Jitter never leads below the minimum or above the cap.
 """
 
+import logging
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+
+logger = logging.getLogger("jobqueue")
 
 MAX_DELAY_SECONDS = 366 * 86_400.0
 """No policy, also a user's own, delays a retry by more than a year: a typo must not hide a job."""
@@ -59,6 +62,11 @@ def delay_seconds(
         delay = float(policy(number, exception))
         if delay != delay:  # NaN
             raise ValueError("not a number")
-    except BaseException:  # also SystemExit, which would end the slot's thread
+    except BaseException as error:  # also SystemExit, which would end the slot's thread
+        logger.warning(
+            "The retry policy %s failed (%s): the default back-off answers for it",
+            getattr(policy, "__qualname__", type(policy).__name__),
+            type(error).__name__,
+        )
         delay = Backoff()(number)
     return min(max(delay, 0.0), MAX_DELAY_SECONDS)

@@ -127,10 +127,11 @@ def _force(desk: Desk, storage: Storage, ids: Sequence[UUID], reason: str) -> se
     """End the runs of those of `ids` that are running and not locked; return which."""
     running = jobs(desk, ids).filter(state=State.RUNNING).order_by("id")
     done: set[UUID] = set()
-    for job_id, fence in list(running.values_list("id", "fence")):
+    for job_id, fence, worker in list(running.values_list("id", "fence", "worker")):
+        assert worker is not None  # a constraint: what runs has an owner
         try:
             with transaction.atomic(using=desk.database):  # a refused lock ends a savepoint only
-                if storage.force_cancel(job_id, fence, reason):
+                if storage.force_cancel(job_id, fence, worker, reason):
                     done.add(job_id)
         except RowLocked:
             continue

@@ -71,7 +71,7 @@ class Heartbeat:
         self._loop_turned = True
         self._has_turned = False
         self._last_success = boot_seconds()
-        self._suspects: set[Fenced] = set()
+        self._not_held: set[Fenced] = set()
         self._strangers: set[Fenced] = set()
         self._closing = threading.Event()
         self._is_failing = False
@@ -164,11 +164,11 @@ class Heartbeat:
         held = self._holder.held()
         by_fence = {(row.id, row.fence): row for row in rows}
         not_held = set(by_fence) - held
-        lost_claims = not_held & self._suspects
+        lost_claims = not_held & self._not_held
         if lost_claims:
             release_uncharged(storage, [by_fence[key] for key in lost_claims])
             emit("claims.released", level=logging.WARNING, count=len(lost_claims))
-        self._suspects = not_held - lost_claims
+        self._not_held = not_held - lost_claims
         strangers = held - set(by_fence)
         for fenced in strangers & self._strangers & self._holder.held():
             self._holder.abandon(fenced)
@@ -208,10 +208,11 @@ class Heartbeat:
         if not self._environment.direct or session is None:
             self._closing.wait(seconds)
             return
+        poll = select.poll()  # select() takes no descriptor from 1,024 on
+        poll.register(session.fileno(), select.POLLIN)
         until = time.monotonic() + seconds
         while not self._closing.is_set() and (left := until - time.monotonic()) > 0:
-            ready, _, _ = select.select([session.fileno()], [], [], min(left, 0.25))
-            if ready:
+            if poll.poll(min(left, 0.25) * 1_000):
                 storage_for(self._connection, self._options).is_direct()  # raises if it is gone
                 return
 

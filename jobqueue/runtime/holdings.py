@@ -36,10 +36,11 @@ class Holdings(dict[UUID, tuple[int, Run | None]]):
     def abandon(self, fenced: Fenced) -> None:
         """Tell the run of a job that its row is no longer ours; the watchdog stops it."""
         run = self._run(fenced)
-        if run is not None and run.state.committed:
+        if run is None or run.state.abandoned:
+            return  # it has not started, and finds out when it ends; or it was told: each beat asks
+        if run.state.committed:
             return  # the job has succeeded, by its own commit, and goes on a while
-        if run is not None:
-            run.state.abandoned = True
+        run.state.abandoned = True
         emit("job.abandoned", level=logging.WARNING, job=fenced[0], fence=fenced[1])
 
     def ask_to_stop(self, fenced: Fenced, reason: str) -> None:

@@ -16,8 +16,8 @@ from collections.abc import Sequence
 
 from jobqueue.engine.limits import Taken
 from jobqueue.storage import Storage
+from jobqueue.storage.rows import LOWEST_RANK
 
-LOWEST_RANK = -(2**63)
 LOOK_AGAIN_SECONDS = 1.0
 """How long a list of queues, or a skip, is trusted."""
 

@@ -17,13 +17,15 @@ class SignalBox:
         self._reader, self._writer = os.pipe()
         os.set_blocking(self._reader, False)
         os.set_blocking(self._writer, False)
+        self._poll = select.poll()  # select() takes no descriptor from 1,024 on
+        self._poll.register(self._reader, select.POLLIN)
         numbers = [*STOP_SIGNALS, *([signal.SIGCHLD] if children else [])]
         self._before = {number: signal.signal(number, self._note) for number in numbers}
 
     def wait(self, timeout: float) -> list[int]:
         """Return the signals received, after at most `timeout` seconds."""
         with suppress(InterruptedError):
-            select.select([self._reader], [], [], timeout)
+            self._poll.poll(timeout * 1_000)
         with suppress(BlockingIOError):
             return list(os.read(self._reader, 4096))
         return []

@@ -128,6 +128,8 @@ class Supervisor:
         self._exit_code = CLEAN
         self._quick_deaths = 0
         self._failed_starts = 0
+        self._idle_lonely = 0
+        self._lonely_at = 0.0
         self._restart_at = 0.0
         self._drained = 0
         self._totals = Counters()
@@ -222,12 +224,25 @@ class Supervisor:
             workers = sum(child.has_place for child in self.children)
             for _ in range(self._wanted - workers):
                 self.children.append(self._start(alone=False))
-            if self._upkeep.suspect_waits and not any(child.alone for child in self.children):
+            if self._is_lonely_wanted:
                 self.children.append(self._start(alone=True))
         except OSError as error:  # no process, memory or descriptor left: the others run on
             self._could_not_start(error)
         else:
             self._failed_starts = 0
+
+    @property
+    def _is_lonely_wanted(self) -> bool:
+        """Whether to start a process for a suspect: the last may have found that others took it."""
+        is_there = any(child.alone for child in self.children)
+        rests = time.monotonic() < self._lonely_at
+        return self._upkeep.suspect_waits and not is_there and not rests
+
+    def _note_lonely(self, claimed: int) -> None:
+        """Take longer and longer pauses while processes for a suspect claim nothing."""
+        self._idle_lonely = 0 if claimed else self._idle_lonely + 1
+        if self._idle_lonely:
+            self._lonely_at = time.monotonic() + _pause(self._idle_lonely)
 
     @property
     def _wanted(self) -> int:
@@ -300,6 +315,8 @@ class Supervisor:
 
     def _on_exit(self, child: Child, code: int) -> None:
         self._totals = _sum([self._totals, child.ledger.counters()])
+        if child.alone:
+            self._note_lonely(child.ledger.counters().claimed)
         started = child.ledger.started()
         decision = code if _has_decided(child, code) else None
         sentence = child.sentence if code == -signal.SIGKILL else None
@@ -348,8 +365,7 @@ class Supervisor:
 
     def _pause_starts(self, number: int) -> None:
         """Start nothing for a while, longer each time in a row."""
-        pause = min(0.5 * 2 ** min(number, 10), MAX_RESTART_PAUSE_SECONDS)
-        self._restart_at = time.monotonic() + pause
+        self._restart_at = time.monotonic() + _pause(number)
 
     # --- stopping ----------------------------------------
 
@@ -395,6 +411,11 @@ class Supervisor:
         signals.worker_stopped.send_robust(sender=Supervisor, worker=self.identity)
         emit("worker.stopped", worker=self.identity, code=self._exit_code)
         box.close()
+
+
+def _pause(number: int) -> float:
+    """Return the seconds to rest after the `number`-th failure in a row."""
+    return min(0.5 * 2.0 ** min(number, 10), MAX_RESTART_PAUSE_SECONDS)
 
 
 def _is_one_host(options: Options) -> bool:

@@ -21,6 +21,7 @@ from jobqueue.runtime.reaper import LOOK_SECONDS, Reaper
 from jobqueue.runtime.scheduler import Scheduler
 from jobqueue.storage import storage_for
 from jobqueue.storage.connections import discard, open_connection
+from jobqueue.tasks import registry
 
 if TYPE_CHECKING:
     from jobqueue.runtime.supervisor import WorkerPlan
@@ -122,7 +123,8 @@ class Upkeep:
     def _look_for_suspects(self) -> bool:
         storage = storage_for(self._connection, self._options)
         queues = self._plan.queues or tuple(storage.live_queues())
-        self.suspect_waits = bool(queues) and storage.alone_waiting(queues) > 0
+        # Of tasks that this code base has: a process for another's would claim nothing.
+        self.suspect_waits = bool(queues) and storage.alone_waiting(queues, registry.names()) > 0
         return False
 
 

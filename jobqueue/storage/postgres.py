@@ -118,8 +118,8 @@ class PostgresStorage(
         )
         return [Claim._make(row) for row in rows]
 
-    def alone_waiting(self, queues: Sequence[str]) -> int:
-        return int(self._rows("count_alone", queues=list(queues))[0][0])
+    def alone_waiting(self, queues: Sequence[str], tasks: Sequence[str]) -> int:
+        return int(self._rows("count_alone", queues=list(queues), tasks=list(tasks))[0][0])
 
     def read_windows(
         self, queues: Sequence[str], floors: Sequence[int], tasks: Sequence[str]
@@ -318,9 +318,10 @@ class PostgresStorage(
     def discard_dead(self, ids: Sequence[UUID], reason: str) -> list[UUID]:
         return [r[0] for r in self._rows("discard_dead", ids=sorted(ids), reason=reason[:64])]
 
-    def force_cancel(self, claim_id: UUID, fence: int, reason: str) -> bool:
+    def force_cancel(self, job_id: UUID, fence: int, worker: UUID, reason: str) -> bool:
+        run = {"id": job_id, "fence": fence, "worker": worker, "reason": reason[:64]}
         try:
-            return bool(self._rows("force_cancel", id=claim_id, fence=fence, reason=reason[:64]))
+            return bool(self._rows("force_cancel", **run))
         except DatabaseError as error:
             if sqlstate(error) == LOCK_NOT_AVAILABLE:
                 raise RowLocked(

@@ -104,8 +104,8 @@ class Storage(
         """Claim one ready job that must run alone and has no limit; empty if there is none."""
         raise NotImplementedError
 
-    def alone_waiting(self, queues: Sequence[str]) -> int:
-        """Return how many ready jobs must run alone (counted up to 100)."""
+    def alone_waiting(self, queues: Sequence[str], tasks: Sequence[str]) -> int:
+        """Return how many ready jobs of `tasks` must run alone (counted up to 100)."""
         raise NotImplementedError
 
     def read_windows(
@@ -319,7 +319,7 @@ class Storage(
         """Lead dead jobs to cancelled; return those it did (locked and moved-on rows are left)."""
         raise NotImplementedError
 
-    def force_cancel(self, claim_id: UUID, fence: int, reason: str) -> bool:
+    def force_cancel(self, job_id: UUID, fence: int, worker: UUID, reason: str) -> bool:
         """End a running job as cancelled and raise its fence, so that its worker is refused."""
         raise NotImplementedError
 

@@ -144,8 +144,8 @@ class SQLiteStorage(
         return [claim_of(row) for row in rows]
 
     @reads
-    def alone_waiting(self, queues: Sequence[str]) -> int:
-        return int(self._rows("count_alone", queues=list(queues))[0][0])
+    def alone_waiting(self, queues: Sequence[str], tasks: Sequence[str]) -> int:
+        return int(self._rows("count_alone", queues=list(queues), tasks=list(tasks))[0][0])
 
     @reads
     def read_windows(

@@ -42,13 +42,14 @@ class SQLiteOperators(SQLiteHealth, SQLiteRollups, SQLiteWaiting):
         rows = self._rows("discard_dead", ids=list(ids), reason=reason[:64], now=self._clock())
         return [UUID(hex=row[0]) for row in rows]
 
-    def force_cancel(self, claim_id: UUID, fence: int, reason: str) -> bool:
+    def force_cancel(self, job_id: UUID, fence: int, worker: UUID, reason: str) -> bool:
         """End a running job as cancelled; RowLocked if the write lock is not free soon."""
+        run = {"id": job_id, "fence": fence, "worker": worker, "reason": reason[:64]}
         if is_foreign(self.connection):
-            return self._force_cancel(claim_id, fence, reason)
+            return self._force_cancel(run)
         try:
             with immediate_on(self.connection):
-                return self._force_cancel(claim_id, fence, reason)
+                return self._force_cancel(run)
         except OperationalError as error:
             if is_busy(error):
                 raise RowLocked(
@@ -57,8 +58,8 @@ class SQLiteOperators(SQLiteHealth, SQLiteRollups, SQLiteWaiting):
                 ) from error
             raise
 
-    def _force_cancel(self, claim_id: UUID, fence: int, reason: str) -> bool:
-        run = {"id": claim_id, "fence": fence, "reason": reason[:64], "now": self._clock()}
+    def _force_cancel(self, run: dict[str, Any]) -> bool:
+        run = {**run, "now": self._clock()}
         self._rows("insert_cancelled", **run)
         return bool(self._changed("force_cancel", **run))
 

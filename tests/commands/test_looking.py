@@ -10,7 +10,7 @@ from jobqueue import control
 from jobqueue.models import Attempt, Job, Step
 from jobqueue.payload import ErrorText
 from jobqueue.storage.records import NewLine, NewProgress
-from tests.storage.making import buried, claimed, ending, insert, register
+from tests.storage.making import buried, claim, claimed, ending, insert, register
 
 SECRET = '{"args":["token-4711"],"kwargs":{}}'
 
@@ -239,3 +239,14 @@ def test_secrets_are_hidden_from_what_is_shown(storage, jobs):
     assert "hunter2" not in shown + jobs("list").out + jobs("list", "--json").out
     assert '"kwargs": {"password": "[hidden]"}' in shown
     assert "redis://:[hidden]@cache" in shown
+
+
+def test_the_budget_counts_what_is_charged_not_every_execution(storage, jobs):
+    (job_id,) = insert(storage)
+    worker = register(storage)
+    for outcome, is_charged in (("lost", False), ("snoozed", False), ("failed", True)):
+        (held,) = claim(storage, worker)
+        storage.end_many([ending(held, "ready", outcome=outcome, charged=is_charged)])
+    (line,) = [line for line in jobs("list").out.splitlines() if str(job_id) in line]
+    assert "1/5" in line
+    assert "3, 1/5 charged" in jobs("show", str(job_id)).out

@@ -147,3 +147,9 @@ def test_unknown_tasks_are_listed(storage, jobs):
 @pytest.mark.parametrize("words", [["--max-age", "soon"], ["--max-backlog", "-1"]])
 def test_bad_bound_is_refused(jobs, words):
     assert jobs("status", *words).code != 0
+
+
+def test_watching_without_a_pause_is_refused(jobs):
+    ran = jobs("status", "--watch", "0")
+    assert ran.code == 1
+    assert "--watch takes" in str(ran.error)

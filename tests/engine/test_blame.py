@@ -89,7 +89,7 @@ def test_a_suspect_that_must_run_alone_is_claimed_by_nobody_else(bench: Bench):
     make_due(bench)
     names, queues = [atomic_job.module_path], [atomic_job.queue_name]
     assert bench.storage.claim_many(bench.identity, queues, names, 10) == []
-    assert bench.storage.alone_waiting(queues) == 1
+    assert bench.storage.alone_waiting(queues, names) == 1
     (claim,) = bench.storage.claim_alone(bench.identity, queues, names)
     assert (claim.id, claim.alone) == (ran.id, True)
 

@@ -4,6 +4,7 @@ import errno
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -87,7 +88,8 @@ def test_a_process_that_cannot_be_started_is_tried_again_and_costs_nobody_his_jo
     supervisor._start_missing()
     assert supervisor.children == []  # it rests
     clock.advance(60.0)
-    monkeypatch.setattr(supervisor, "_start", lambda alone: f"child, alone {alone}")
+    made = SimpleNamespace(alone=False, has_place=True)
+    monkeypatch.setattr(supervisor, "_start", lambda alone: made)
     supervisor._start_missing()
     assert len(supervisor.children) == 2
 
@@ -141,3 +143,25 @@ def test_a_health_file_that_cannot_be_written_ends_nobody(make_supervisor, clock
     report(supervisor, clock)
     told = [name for name in names(events) if name.startswith("report.")]
     assert told == ["report.failing", "report.recovered", "report.failing"]
+
+
+# --- suspects ----------------------------------------
+
+
+def test_a_process_for_a_suspect_that_claims_nothing_is_not_started_at_every_turn(
+    make_supervisor, clock
+):
+    """Another supervisor may have taken it, or its code base only may know the task."""
+    supervisor = make_supervisor()
+    supervisor._upkeep.suspect_waits = True
+    pauses = []
+    for _ in range(4):
+        assert supervisor._is_lonely_wanted
+        supervisor._note_lonely(claimed=0)
+        before = clock.now
+        while not supervisor._is_lonely_wanted:
+            clock.advance(0.25)
+        pauses.append(clock.now - before)
+    assert pauses == [1.0, 2.0, 4.0, 8.0]
+    supervisor._note_lonely(claimed=1)
+    assert supervisor._is_lonely_wanted

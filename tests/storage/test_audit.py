@@ -70,7 +70,7 @@ def change_attempt(job_id: UUID, number: int, /, **changes: Any) -> None:
 def test_a_healthy_database_has_no_violation(storage: Storage) -> None:
     succeeded(storage)
     held = claimed(storage)
-    storage.force_cancel(held.id, held.fence, "operator")
+    storage.force_cancel(held.id, held.fence, held.worker, "operator")
     in_every_state(storage)
     assert audit(storage) == []
 

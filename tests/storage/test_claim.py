@@ -152,11 +152,11 @@ def test_a_dead_or_unregistered_worker_claims_nothing(storage: Storage, worker: 
 def test_a_job_that_must_run_alone_is_left_to_the_lonely(storage: Storage, worker: UUID) -> None:
     job_id = suspect(storage, worker)
     assert claim(storage, worker) == []
-    assert storage.alone_waiting([QUEUE]) == 1
+    assert storage.alone_waiting([QUEUE], [TASK]) == 1
     (found,) = storage.claim_alone(worker, [QUEUE], [TASK], now=NOON)
     assert (found.id, found.alone, found.suspicions) == (job_id, True, 2)
     assert found.claimed_at == row(job_id).claimed_at == NOON
-    assert storage.alone_waiting([QUEUE]) == 0
+    assert storage.alone_waiting([QUEUE], [TASK]) == 0
 
 
 def test_only_one_that_must_run_alone_is_claimed_at_a_time(storage: Storage, worker: UUID) -> None:
@@ -171,10 +171,11 @@ def test_lonely_jobs_of_paused_or_other_queues_wait(storage: Storage, worker: UU
     suspect(storage, worker)
     assert storage.claim_alone(worker, ["elsewhere"], [TASK]) == []
     assert storage.claim_alone(worker, [QUEUE], ["app.unknown"]) == []
-    assert storage.alone_waiting(["elsewhere"]) == 0
+    assert storage.alone_waiting(["elsewhere"], [TASK]) == 0
+    assert storage.alone_waiting([QUEUE], ["app.unknown"]) == 0
     Queue.objects.create(name=QUEUE, paused=True)
     assert storage.claim_alone(worker, [QUEUE], [TASK]) == []
-    assert storage.alone_waiting([QUEUE]) == 0
+    assert storage.alone_waiting([QUEUE], [TASK]) == 0
 
 
 def test_a_claim_looks_no_further_than_its_window(

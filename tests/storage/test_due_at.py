@@ -17,7 +17,7 @@ WAYS: Ways = {
     ),
     "retry": lambda s, held: s.end_many([ending(held, "retrying", outcome="failed", delay=60.0)]),
     "lost": lambda s, held: s.end_many([ending(held, "ready", outcome="lost")]),
-    "forced cancel": lambda s, held: s.force_cancel(held.id, held.fence, "test"),
+    "forced cancel": lambda s, held: s.force_cancel(held.id, held.fence, held.worker, "test"),
 }
 
 

@@ -35,7 +35,7 @@ def test_an_expired_job_counts_as_nothing_a_worker_could_take(storage):
     (window,) = storage.read_windows([QUEUE], [-(2**63)], [TASK])
     assert not window.is_usable
     Job.objects.update(alone=True)
-    assert storage.alone_waiting([QUEUE]) == 0
+    assert storage.alone_waiting([QUEUE], [TASK]) == 0
 
 
 @in_time

@@ -57,7 +57,7 @@ def claimed_again_by_the_same_worker(storage: Storage, held: Claim) -> Claim:
 
 
 def force_cancelled(storage: Storage, held: Claim) -> Claim:
-    assert storage.force_cancel(held.id, held.fence, "operator")
+    assert storage.force_cancel(held.id, held.fence, held.worker, "operator")
     return held
 
 

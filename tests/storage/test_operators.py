@@ -4,7 +4,7 @@ import pytest
 from django.db import connection, transaction
 
 from jobqueue.exceptions import LeaseLost, RowLocked
-from jobqueue.ids import new_job_id
+from jobqueue.ids import new_identity, new_job_id
 from jobqueue.storage import Storage, storage_for
 from tests.storage.making import (
     AGING_SECONDS,
@@ -110,7 +110,7 @@ def test_nobody_to_act_on_is_nothing(storage: Storage) -> None:
 
 def test_a_forced_cancel_ends_the_run_and_refuses_its_worker(storage: Storage) -> None:
     held = claimed(storage)
-    assert storage.force_cancel(held.id, held.fence, "operator") is True
+    assert storage.force_cancel(held.id, held.fence, held.worker, "operator") is True
     stored = row(held.id)
     assert (stored.state, stored.fence, stored.reason) == ("cancelled", held.fence + 1, "operator")
     assert (stored.worker, stored.attempts) == (None, 1)
@@ -123,16 +123,18 @@ def test_a_forced_cancel_ends_the_run_and_refuses_its_worker(storage: Storage) -
 
 def test_a_forced_cancel_means_the_run_that_was_seen(storage: Storage) -> None:
     held = claimed(storage)
-    assert storage.force_cancel(held.id, held.fence + 1, "operator") is False
-    assert storage.force_cancel(new_job_id(), 1, "operator") is False
+    assert storage.force_cancel(held.id, held.fence + 1, held.worker, "operator") is False
+    # After a failover another worker may have been handed the same fence.
+    assert storage.force_cancel(held.id, held.fence, new_identity(), "operator") is False
+    assert storage.force_cancel(new_job_id(), 1, held.worker, "operator") is False
     storage.end_many([ending(held, "ready")])
-    assert storage.force_cancel(held.id, held.fence, "operator") is False
+    assert storage.force_cancel(held.id, held.fence, held.worker, "operator") is False
     assert (row(held.id).state, attempts(held.id)) == ("ready", [])
 
 
 def test_after_a_forced_cancel_and_requeue_the_fence_still_grows(storage: Storage) -> None:
     held = claimed(storage)
-    storage.force_cancel(held.id, held.fence, "operator")
+    storage.force_cancel(held.id, held.fence, held.worker, "operator")
     storage.requeue_many([held.id], AGING_SECONDS)
     (again,) = claim(storage, register(storage))
     assert again.fence == held.fence + 2
@@ -147,14 +149,17 @@ def test_an_operator_is_told_of_a_lock_and_never_waits(storage: Storage) -> None
     with transaction.atomic():
         storage_for(connection).hold(held, 5.0)
         with pytest.raises(RowLocked):
-            storage.force_cancel(held.id, held.fence, "operator")
-    assert storage.force_cancel(held.id, held.fence, "operator") is True
+            storage.force_cancel(held.id, held.fence, held.worker, "operator")
+    assert storage.force_cancel(held.id, held.fence, held.worker, "operator") is True
 
 
 def test_a_forced_cancel_inside_a_callers_transaction_falls_with_it(storage: Storage) -> None:
     held = claimed(storage)
     with transaction.atomic():
-        assert storage_for(connection).force_cancel(held.id, held.fence, "operator") is True
+        assert (
+            storage_for(connection).force_cancel(held.id, held.fence, held.worker, "operator")
+            is True
+        )
         transaction.set_rollback(True)
     assert row(held.id).state == "running"
 

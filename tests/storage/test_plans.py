@@ -101,7 +101,7 @@ def calls() -> Calls:
             lambda s: s.claim_many(worker, QUEUES[:1], TASKS[:1], 1),
         ),
         "claim alone": ("jobqueue_job_alone", lambda s: s.claim_alone(worker, QUEUES, TASKS)),
-        "alone waiting": ("jobqueue_job_alone", lambda s: s.alone_waiting(QUEUES)),
+        "alone waiting": ("jobqueue_job_alone", lambda s: s.alone_waiting(QUEUES, TASKS)),
         "window": ("jobqueue_job_ready", lambda s: s.read_windows(QUEUES, floors, TASKS)),
         "live queues": ("jobqueue_job_ready", lambda s: s.live_queues()),
         "finish": (primary, lambda s: s.finish_one(held, "null", 1.0)),
@@ -177,7 +177,7 @@ def calls() -> Calls:
             lambda s: s.admit_limited({"key:1": 3, "key:2": 1}),
         ),
         "parked keys": ("jobqueue_job_limit", lambda s: s.parked_keys("", 1_000)),
-        "force cancel": (primary, lambda s: s.force_cancel(job_id, 1, "")),
+        "force cancel": (primary, lambda s: s.force_cancel(job_id, 1, worker, "")),
     }
 
 

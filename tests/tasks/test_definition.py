@@ -288,3 +288,18 @@ def test_calling_from_a_coroutine():
         assert await samples.names.acall(self=2, func=3) == [None, None, 2, None, None, None, 3]
 
     run(caller())
+
+
+@pytest.mark.parametrize(
+    "policy", [Backoff, lambda: 1.0, lambda number: 1.0, lambda a, b, c: 1.0, int, "soon"]
+)
+def test_a_retry_policy_that_cannot_be_called_as_one_is_refused_where_it_is_given(policy):
+    with pytest.raises(InvalidTask, match="retry must"):
+        task(retry=policy)(plain)
+
+
+@pytest.mark.parametrize(
+    "policy", [Backoff(), lambda number, exception: 1.0, lambda *args: 1.0, lambda n, e=None: 1.0]
+)
+def test_a_retry_policy_may_be_any_callable_of_number_and_exception(policy):
+    assert task(retry=policy)(plain).retry is policy

@@ -82,3 +82,12 @@ def test_a_policy_is_told_the_number_and_the_exception():
     assert delay_seconds(policy, 3, error) == 0
     assert delay_seconds(policy, 4) == 0
     assert told == [(3, error), (4, None)]
+
+
+def test_a_policy_that_fails_is_told_of(caplog):
+    def broken_policy(number, exception):
+        raise ValueError
+
+    with caplog.at_level("WARNING", logger="jobqueue"):
+        assert delay_seconds(broken_policy, 1) > 0
+    assert "broken_policy" in caplog.text

@@ -15,7 +15,6 @@ from jobqueue.filters.times import check_time
 from jobqueue.states import State
 
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
-_LARGE_UNITS = (("d", 86_400), ("h", 3_600), ("min", 60))
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)([smhdw]?)")
 MAX_SECONDS = 100 * 365 * 86_400.0
 
@@ -45,7 +44,7 @@ def clock_time(value: datetime | None) -> str:
 
 
 def budget(used: int, most: int | None) -> str:
-    """Return attempts out of their limit, such as "2/5"."""
+    """Return charged attempts out of their limit, such as "2/5"."""
     return f"{used}/{'∞' if most is None else most}"
 
 

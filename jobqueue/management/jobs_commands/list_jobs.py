@@ -120,7 +120,7 @@ def _table(shell: Shell, rows: list[dict[str, Any]]) -> list[str]:
                 row["task"],
                 row["state"],
                 row["queue"],
-                budget(row["attempts"], row["max_attempts"]),
+                budget(row["failures"], row["max_attempts"]),
                 clock_time(row["run_at"]),
                 last_error(row),
             ]

@@ -73,7 +73,7 @@ def _facts(shell: Shell, job: Job) -> Iterator[str]:
     color = state_color(shell, job.state) or str
     facts = {
         "queue": f"{job.queue}, priority {job.priority}, backend {job.backend}",
-        "attempts": f"{budget(job.attempts, job.max_attempts)}, {job.failures} charged, "
+        "attempts": f"{job.attempts}, {budget(job.failures, job.max_attempts)} charged, "
         f"{job.suspicions} suspicions{', alone' if job.alone else ''}",
         "enqueued": clock_time(job.enqueued_at) + (f" by {job.created_by}" * bool(job.created_by)),
         "run at": clock_time(job.run_at),

@@ -22,6 +22,9 @@ from jobqueue.management.jobs_commands.table import printable, render
 CLEAR = "\x1b[H\x1b[2J"
 """Moves to the corner of a terminal and empties it."""
 
+SHORTEST_WATCH_SECONDS = 0.1
+"""Each look is a handful of queries: shorter ones would only load the database."""
+
 CALM = frozenset({"alive", "stopped"})
 """States of a process that nobody needs to look at."""
 
@@ -59,6 +62,8 @@ class Status(Subcommand):
         add_json(parser)
 
     def run(self, shell: Shell, options: Mapping[str, Any]) -> None:
+        if options["watch"] is not None and options["watch"] < SHORTEST_WATCH_SECONDS:
+            raise CommandError(f"--watch takes {SHORTEST_WATCH_SECONDS:g} s or more.")
         if options["watch"]:
             watch(
                 lambda: _look(shell, options, clear=shell.is_terminal), options["watch"], time.sleep

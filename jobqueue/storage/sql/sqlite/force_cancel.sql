@@ -3,4 +3,4 @@
 UPDATE jobqueue_job
 SET state = 'cancelled', fence = fence + 1, worker = NULL, claimed_at = NULL, deadline = NULL,
     finished_at = %(now)s, attempts = attempts + 1, reason = %(reason)s, version = version + 1
-WHERE id = %(id)s AND state = 'running' AND fence = %(fence)s
+WHERE id = %(id)s AND state = 'running' AND fence = %(fence)s AND worker = %(worker)s

@@ -7,4 +7,4 @@ SELECT id, attempts + 1, fence, worker, task, queue, 'cancelled', 0,
        max(run_at, enqueued_at), claimed_at, %(now)s,
        '', %(reason)s, '', ''
 FROM jobqueue_job
-WHERE id = %(id)s AND state = 'running' AND fence = %(fence)s
+WHERE id = %(id)s AND state = 'running' AND fence = %(fence)s AND worker = %(worker)s

@@ -37,6 +37,7 @@ from jobqueue.engine.bulk_steps import run_step as bulk_step
 from jobqueue.engine.changes import LOCKED, NOT_FOUND, Ids, change_jobs
 from jobqueue.engine.draining import drain_worker
 from jobqueue.engine.findings import Finding, findings, notices, problems
+from jobqueue.engine.limit_rows import LimitStatus, lift_limit, limits, reset_limit, set_limit
 from jobqueue.engine.making import HAS_TWIN, NOT_OFFERED, UNREADABLE, Copied, enqueue, run_again
 from jobqueue.engine.operations import Actor, Desk, Outcome
 from jobqueue.engine.pruning import prune
@@ -63,6 +64,7 @@ __all__ = [
     "Actor",
     "Copied",
     "Finding",
+    "LimitStatus",
     "Outcome",
     "Preview",
     "Status",
@@ -84,6 +86,8 @@ __all__ = [
     "enable_schedule",
     "enqueue",
     "findings",
+    "lift_limit",
+    "limits",
     "move",
     "notices",
     "pause",
@@ -94,11 +98,13 @@ __all__ = [
     "requeue",
     "require_change",
     "reschedule",
+    "reset_limit",
     "resume",
     "run_again",
     "run_now",
     "run_schedule",
     "schedules",
+    "set_limit",
     "statistics",
     "status",
     "update_schedule",

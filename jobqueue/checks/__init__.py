@@ -29,6 +29,7 @@ importing this module (`jobqueue.apps`). A check never raises, and none but thos
 | jobqueue.W002 | END_SESSIONS is off |
 | jobqueue.W003 | there is a REDIS_URL, and the package redis is missing |
 | jobqueue.W004 | aliases that share a database disagree about what they share |
+| jobqueue.W005 | tasks share a limit and give it different numbers |
 | jobqueue.W020 | PostgreSQL: full_page_writes is off |
 | jobqueue.W021 | PostgreSQL ends sessions or statements before a job's own time-out |
 | jobqueue.W022 | behind a pooler, and server-side cursors are not switched off |
@@ -51,6 +52,7 @@ from django.core.checks import CheckMessage, Tags, register
 
 from jobqueue.checks.backend import check_backend
 from jobqueue.checks.database import check_database
+from jobqueue.checks.limits import check_limits
 from jobqueue.checks.project import check_apps, check_shared_databases, check_site_setting
 from jobqueue.conf import jobqueue_aliases
 
@@ -65,7 +67,7 @@ if django.VERSION < (6, 0):
 @register
 def check_project(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
     """Return what is wrong with the settings that belong to no single alias."""
-    return [*check_apps(), *check_site_setting(), *check_shared_databases()]
+    return [*check_apps(), *check_site_setting(), *check_shared_databases(), *check_limits()]
 
 
 @register(Tags.database)

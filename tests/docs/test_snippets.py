@@ -269,6 +269,16 @@ def test_async_tasks(load: Load) -> None:
     assert shop.Price.objects.count() == 1
 
 
+def test_limits(load: Load) -> None:
+    tasks = load("docs/howto/limits.md")["shop/tasks.py"]
+    assert tasks.rebuild_index.key_for([], {}) == "shop.tasks.rebuild_index"
+    assert tasks.for_acme.key_for([], {}) == "shop.tasks.rebuild_index:acme"
+    assert tasks.sync_customer.key_for([42], {}) == "customer:42"
+    shared = [task.key_for([1], {}) for task in (tasks.send_receipt, tasks.send_reminder)]
+    assert shared == ["mailgun", "mailgun"]
+    assert [tasks.pack.key_for([n], {}) for n in (42, -1)] == ["shard:2", None]
+
+
 def test_unique_jobs(load: Load) -> None:
     modules = load("docs/howto/unique-jobs.md")
     with eager() as jobs:

@@ -271,3 +271,31 @@ def test_a_claim_inside_a_callers_transaction_rolls_back_with_it(worker: UUID) -
         assert len(claim(callers, worker)) == 1
         transaction.set_rollback(True)
     assert row(job_id).state == "ready"
+
+
+# --- queues in order ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside limited ones"])
+def test_in_strict_order_nothing_is_taken_while_an_earlier_queue_has_a_job(
+    storage: Storage, worker: UUID, beside: bool
+) -> None:
+    old = insert(storage, 2, now=NOON, queue="slow")
+    (new,) = insert(storage, now=NOON + timedelta(hours=1), queue="urgent")
+
+    def take(limit: int) -> list[UUID]:
+        queues, tasks = ["urgent", "slow"], [TASK]
+        if beside:
+            claims, _ = storage.claim_beside_limited(worker, queues, tasks, limit, strict=True)
+        else:
+            claims = storage.claim_many(worker, queues, tasks, limit, strict=True)
+        return [found.id for found in claims]
+
+    assert take(2) == [new, min(old)]
+    assert take(2) == [max(old)]
+
+
+def test_by_rank_the_oldest_of_all_queues_is_taken(storage: Storage, worker: UUID) -> None:
+    (old,) = insert(storage, now=NOON, queue="slow")
+    insert(storage, now=NOON + timedelta(hours=1), queue="urgent")
+    assert [c.id for c in claim(storage, worker, 1, queues=["urgent", "slow"])] == [old]

@@ -20,6 +20,7 @@ READING = {
     "bulk_operations",
     "check_schedule",
     "preview_schedule",
+    "limits",
 }
 OF_THEIR_VERB = {"bulk_start", "bulk_stop", "bulk_resume", "bulk_step"}
 

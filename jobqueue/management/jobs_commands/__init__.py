@@ -7,6 +7,7 @@ from jobqueue.management.jobs_commands.cancel import Cancel
 from jobqueue.management.jobs_commands.discard import Discard
 from jobqueue.management.jobs_commands.drain import Drain
 from jobqueue.management.jobs_commands.enqueue import Enqueue, RunAgain
+from jobqueue.management.jobs_commands.limits import Limits
 from jobqueue.management.jobs_commands.list_jobs import List
 from jobqueue.management.jobs_commands.pause import Pause, Resume
 from jobqueue.management.jobs_commands.prune import Prune
@@ -33,6 +34,7 @@ SUBCOMMANDS: tuple[Subcommand, ...] = (
     Bulk(),
     Pause(),
     Resume(),
+    Limits(),
     Drain(),
     Schedules(),
     Prune(),

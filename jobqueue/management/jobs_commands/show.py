@@ -84,6 +84,7 @@ def _facts(shell: Shell, job: Job) -> Iterator[str]:
         "like it": job.error_fingerprint,
         "copy of": str(job.copied_from or ""),
         "schedule": f"{job.schedule}, tick {clock_time(job.tick)}" if job.schedule else "",
+        "limit": job.limit_key or "",
         "tags": ", ".join(_tags(shell, job)),
         "progress": progress_text(shell, job),
     }

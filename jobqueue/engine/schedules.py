@@ -19,6 +19,7 @@ from django.db import IntegrityError, connections, transaction
 from jobqueue.compat import DEFAULT_TASK_BACKEND_ALIAS, InvalidTask
 from jobqueue.conf import options_for
 from jobqueue.declarations import Declaration, declaration
+from jobqueue.engine.making import EXPOSURE, exposed_task
 from jobqueue.engine.operations import Actor, Desk, Outcome
 from jobqueue.engine.schedule_jobs import (
     announce_made,
@@ -63,12 +64,14 @@ def create_schedule(
 ) -> Schedule:
     """Make a schedule; its first tick is the first after now.
 
-    Raise InvalidSchedule, with a reason for each keyword, also where the name is taken.
+    Raise InvalidSchedule, with a reason for each keyword, also where the name is taken; and
+    TaskNotExposed for a task that is not offered on the actor's surface.
     """
     desk = Desk(actor, backend)
-    one = checked(declaration(name, given), backend)
+    one = _usable(declaration(name, given), backend, actor)
 
     def run(storage: Storage) -> Schedule:
+        _require_ticks(one, storage.clock())
         row = Schedule(name=name, backend=backend, enabled=one.enabled, **columns_of(one, backend))
         try:
             with transaction.atomic(using=desk.database):
@@ -91,8 +94,9 @@ def update_schedule(
 ) -> Schedule:
     """Change some keywords of a schedule; the others stay.
 
-    version: what the row had when it was read. A new plan counts from now. Raise InvalidSchedule,
-    DeclaredInCode, ScheduleNotFound, or ScheduleChanged if the version is another.
+    version: what the row had when it was read. A new plan counts from now. Raise as
+    `create_schedule`, and DeclaredInCode, ScheduleNotFound, or ScheduleChanged if the version is
+    another.
     """
     desk = Desk(actor, backend)
 
@@ -105,9 +109,11 @@ def update_schedule(
                 f"Schedule {name!r} is declared in code: change it there. Here it can be enabled, "
                 "disabled and run."
             )
-        one = checked(declaration(name, _merged(row, given)), row.backend)
+        one = _usable(declaration(name, _merged(row, given)), row.backend, actor)
         changed = set_columns(row, {**columns_of(one, row.backend), "enabled": one.enabled})
         if changed:
+            if {"cron", "every_seconds", "at", "start_at", "end_at"} & set(changed):
+                _require_ticks(one, storage.clock())
             row.save(using=desk.database)
             _record(desk, "update_schedule", row, fields=changed)
         return row
@@ -237,6 +243,20 @@ def preview_schedule(
 
 
 # --- parts ----------------------------------------
+
+
+def _usable(one: Declaration, backend: str, actor: Actor) -> Declaration:
+    """Return a declaration that could make a job, of a task that the actor may schedule."""
+    if actor.surface in EXPOSURE:
+        exposed_task(one.task, actor.surface)
+    return checked(one, backend)
+
+
+def _require_ticks(one: Declaration, now: datetime) -> None:
+    """Raise InvalidSchedule if the plan has no tick left: it would be kept, and never tick."""
+    if one.plan.after(now) is None:
+        keyword = "end" if one.plan.at is None else "at"
+        raise InvalidSchedule({keyword: "has passed: there is no tick left"})
 
 
 def _merged(row: Schedule, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ was declared in code ticks only where the code still declares it.
 from __future__ import annotations
 
 import logging
+import random
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
@@ -57,6 +58,7 @@ def tick_schedules(
     """
     clock, rows = storage.read_schedules(aliases, everything=everything, now=now)
     queues: set[str] = set()
+    random.shuffle(rows)  # schedulers that begin at the same time share the work
     for row in rows:
         if row.source != "code" or is_declared(row.backend, row.name):
             queues |= _settle_apart(storage, row, clock, now)

@@ -7,14 +7,17 @@ from django.core.exceptions import ValidationError
 from django.db import DatabaseError, transaction
 
 from jobqueue import control
+from jobqueue.engine.registry import registry
 from jobqueue.exceptions import (
     DeclaredInCode,
     InvalidSchedule,
     RowLocked,
     ScheduleChanged,
     ScheduleNotFound,
+    TaskNotExposed,
 )
 from jobqueue.models import Action, Job, Schedule, Tick
+from tests.app.tasks import record
 from tests.engine.timetable import HOURLY, at, jobs_of, make, tick
 from tests.tasks.samples import add
 
@@ -105,6 +108,38 @@ def test_what_could_not_tick_is_refused_with_a_reason_for_the_keyword(actor, giv
         create(actor, **given)
     assert list(caught.value.errors) == [keyword]
     assert Schedule.objects.count() == Action.objects.count() == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "keyword"),
+    [({"cron": None, "at": "2020-01-01"}, "at"), ({"end": "2020-01-01"}, "end")],
+)
+def test_what_has_passed_already_is_refused(actor, given, keyword):
+    with pytest.raises(InvalidSchedule, match="has passed") as caught:
+        create(actor, **given)
+    assert list(caught.value.errors) == [keyword]
+    create(actor)
+    with pytest.raises(InvalidSchedule, match="has passed"):
+        control.update_schedule("report", actor, **given)
+
+
+@pytest.mark.parametrize(
+    ("surface", "expose"), [("admin", "staff"), ("page", "staff"), ("api", "api")]
+)
+def test_only_tasks_that_are_offered_on_a_surface_are_scheduled_there(
+    actor, monkeypatch, surface, expose
+):
+    somebody = control.Actor("kim", surface)
+    for exposed in (frozenset(), {"staff", "api"} - {expose}):
+        monkeypatch.setattr(registry, "_tasks", {TASK: record.as_recorded(expose=exposed)})
+        with pytest.raises(TaskNotExposed):
+            create(somebody)
+    create(actor)
+    with pytest.raises(TaskNotExposed):
+        control.update_schedule("report", somebody, cron="0 7 * * *")
+    assert control.run_schedule("report", somebody).changed
+    monkeypatch.setattr(registry, "_tasks", {TASK: record.as_recorded(expose=frozenset({expose}))})
+    create(somebody, "another")
 
 
 @pytest.mark.parametrize("name", ["", " a", "a\nb", "a\x00b", "x" * 129, 7])

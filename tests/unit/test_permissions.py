@@ -21,6 +21,9 @@ READING = {
     "check_schedule",
     "preview_schedule",
     "limits",
+    "findings",
+    "notices",
+    "problems",
 }
 OF_THEIR_VERB = {"bulk_start", "bulk_stop", "bulk_resume", "bulk_step"}
 

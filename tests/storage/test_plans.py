@@ -16,7 +16,7 @@ from django.db import connection, transaction
 
 from jobqueue.exceptions import LeaseLost
 from jobqueue.ids import new_identity, new_job_id
-from jobqueue.models import Job, Limit
+from jobqueue.models import Job, JobTag, Limit
 from jobqueue.storage import Storage
 from jobqueue.storage.postgres import PostgresStorage
 from jobqueue.storage.records import AgeRule, Claim, Limited, NewLine, NewProgress, Success
@@ -265,6 +265,9 @@ def test_a_claim_reads_its_queues_in_order_and_sorts_only_what_it_found() -> Non
 
 
 def test_jobs_of_a_tag_are_found_by_its_index() -> None:
+    tags = [JobTag(job_id=new_job_id(), tag=f"order:{n}") for n in range(3_000)]
+    JobTag.objects.bulk_create(tags)
+    run_sql(connection, "ANALYZE jobqueue_jobtag")
     found = Job.objects.tagged("order:42").explain()
     assert "jobqueue_tag_by_tag" in found
 

@@ -7,10 +7,10 @@
 
 Each function changes rows by compare-and-set, waits for no row lock, and writes one Action row
 in the same transaction (none if nothing changed; above 1,000 jobs one for each 1,000). It raises
-only for what it was given; what became of each job is in the `Outcome`: "locked", "not found" or
-"skipped: STATE" beside what was done. `require_change` turns that into an exception where one
-job is meant. The state machine decides what is allowed: a job that succeeded is never run again,
-and a running one is only ever cancelled.
+only for what it was given; what became of each job is in the `Outcome`: "locked", "not found",
+"refused" or "skipped: STATE" beside what was done. `require_change` turns that into an exception
+where one job is meant. The state machine decides what is allowed: a job that succeeded is never
+run again, and a running one is only ever cancelled.
 
 What a filter matches is changed by a bulk operation (`bulk_start`), which goes on in the
 background, may be stopped and resumed, and obeys the same rules job by job.
@@ -34,7 +34,7 @@ from jobqueue.engine.bulk import resume as bulk_resume
 from jobqueue.engine.bulk import start as bulk_start
 from jobqueue.engine.bulk import stop as bulk_stop
 from jobqueue.engine.bulk_steps import run_step as bulk_step
-from jobqueue.engine.changes import LOCKED, NOT_FOUND, Ids, change_jobs
+from jobqueue.engine.changes import LOCKED, NOT_FOUND, REFUSED, Ids, change_jobs
 from jobqueue.engine.draining import drain_worker
 from jobqueue.engine.findings import Finding, findings, notices, problems
 from jobqueue.engine.limit_rows import LimitStatus, lift_limit, limits, reset_limit, set_limit
@@ -197,6 +197,11 @@ def require_change(outcome: Outcome) -> Outcome:
     if what == LOCKED:
         raise RowLocked(
             f"Job {job_id} is locked by a transaction that has not ended; try again in a moment."
+        )
+    if what == REFUSED:
+        raise InvalidArgument(
+            f"A constraint of the database refuses job {job_id} to be {outcome.done}: does another "
+            "live job hold its unique key? Nothing was changed."
         )
     if what == NOT_OFFERED:
         raise TaskNotExposed(f"The task of job {job_id} is not offered here, so it cannot be run.")

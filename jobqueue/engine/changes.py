@@ -15,6 +15,7 @@ from itertools import batched
 from typing import Any
 from uuid import UUID
 
+from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 
 from jobqueue.compat import signal_is_heard, task_finished
@@ -37,7 +38,8 @@ from jobqueue.storage.moving import SUPERSEDED
 Ids = Iterable[UUID | str]
 Apply = Callable[[Storage, Sequence[UUID]], Mapping[UUID, str]]
 
-LOCKED, NOT_FOUND = "locked", "not found"
+LOCKED, NOT_FOUND, REFUSED = "locked", "not found", "refused"
+"""What became of a job that was not changed, beside "skipped: STATE". Refused: by a constraint."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,13 +93,29 @@ def attempt(
     storage: Storage, desk: Desk, change: Change, ids: Sequence[UUID]
 ) -> tuple[dict[UUID, str], list[UUID]]:
     """Try once; return what happened to each id, and those whose rows were locked."""
-    results = dict(change.apply(storage, ids))
+    results = _applied(storage, desk, change, ids)
     left = [job_id for job_id in ids if job_id not in results]
     if left:
         moved = passed_over(desk, left, change.sources)
         results.update(moved)
         left = [job_id for job_id in left if job_id not in moved]
     return results, left
+
+
+def _applied(storage: Storage, desk: Desk, change: Change, ids: Sequence[UUID]) -> dict[UUID, str]:
+    """Apply a change, in halves where a constraint refuses it, until what it refuses stands alone.
+
+    One job that may not be changed (another holds its unique key) must not stop a thousand others.
+    """
+    try:
+        with transaction.atomic(using=desk.database):  # the refusal ends a savepoint only
+            return dict(change.apply(storage, ids))
+    except IntegrityError:
+        if len(ids) <= 1:
+            return dict.fromkeys(ids, REFUSED)
+    half = len(ids) // 2
+    first = _applied(storage, desk, change, ids[:half])
+    return first | _applied(storage, desk, change, ids[half:])
 
 
 def passed_over(

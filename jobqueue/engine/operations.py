@@ -64,8 +64,8 @@ class Outcome:
     """What an operation did: `counts` by what happened, and what happened to each id.
 
     done: the word for a change that was made, such as "requeued". The others are "asked" (a
-    running job, to be cancelled), "locked", "not found" and "skipped: STATE". `results` is empty
-    where nobody gave ids (prune).
+    running job, to be cancelled), "locked", "not found", "refused" (by a constraint of the
+    database) and "skipped: STATE". `results` is empty where nobody gave ids (prune).
     """
 
     done: str

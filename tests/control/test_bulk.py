@@ -8,7 +8,7 @@ from datetime import timedelta
 from itertools import pairwise
 
 import pytest
-from django.db import connections, transaction
+from django.db import connection, connections, transaction
 from django.db.models import F
 from django.utils import timezone
 
@@ -217,6 +217,43 @@ def test_due_times_are_moved_back_when_steps_come_late(storage, actor, small):
     assert due[1] < later - timedelta(minutes=50)
     assert due[2] >= later
     assert due[3] - due[2] == timedelta(seconds=10)
+
+
+def test_of_dead_letters_of_one_unique_key_one_lives_on(storage, actor):
+    """Item by item, as one by one: none of them fails the others."""
+    keyed = [make(1, unique_key="k", unique_until="start")[0] for _ in range(3)]
+    others = make(3)
+    operation = steps(control.bulk_start("requeue", actor, filter="state:dead", spread=60))
+    assert operation.state == "finished"
+    assert operation.counts["requeued"] == 4
+    assert sum(operation.counts.values()) == operation.seen == 6
+    waiting = {"ready", "scheduled"}
+    assert sum(state in waiting for state in states(*keyed)) == 1
+    assert set(states(*others)) <= waiting
+
+
+@pytest.fixture
+def at_most_one_ready_in_mail():
+    """A constraint that is not ours: as good a reason for a refusal as any."""
+    run_sql(
+        connection,
+        "CREATE UNIQUE INDEX tests_one_ready ON jobqueue_job (queue) "
+        "WHERE state = 'ready' AND queue = 'mail'",
+    )
+    yield
+    run_sql(connection, "DROP INDEX tests_one_ready")
+
+
+@pytest.mark.usefixtures("at_most_one_ready_in_mail")
+def test_job_that_a_constraint_refuses_stops_no_other(storage, actor):
+    ids = make(8)
+    Job.objects.filter(id__in=ids[4:6]).update(queue="mail")
+    operation = steps(control.bulk_start("requeue", actor, filter="state:dead"))
+    assert (operation.state, operation.counts) == ("finished", {"requeued": 7, "refused": 1})
+    assert sorted(states(*ids)) == ["dead"] + ["ready"] * 7
+    (refused,) = Job.objects.filter(state="dead").values_list("id", flat=True)
+    with pytest.raises(InvalidArgument, match="A constraint of the database"):
+        control.require_change(control.requeue([refused], actor))
 
 
 # --- locks ----------------------------------------------------------------------------------------

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Model, QuerySet
 from django.db.models.functions import Now
 
-from jobqueue.compat import DEFAULT_TASK_BACKEND_ALIAS
-from jobqueue.conf import MAX_QUEUE_NAME_LENGTH
+from jobqueue.compat import DEFAULT_TASK_BACKEND_ALIAS, DEFAULT_TASK_QUEUE_NAME
+from jobqueue.conf import MAX_QUEUE_NAME_LENGTH, options_for
 from jobqueue.engine.operations import Actor, Desk, Outcome
 from jobqueue.events import emit
 from jobqueue.exceptions import InvalidArgument
-from jobqueue.models import Queue
+from jobqueue.models import Job, Queue
+from jobqueue.states import LIVE
 from jobqueue.storage import Storage
 
 MAX_REASON_LENGTH = 255
@@ -72,3 +77,24 @@ def check_name(queue: object) -> None:
         raise InvalidArgument(
             f"The name of a queue has 1 to {MAX_QUEUE_NAME_LENGTH} characters, not {queue!r}."
         )
+
+
+def known_queues(backend: str) -> list[str]:
+    """Return the queues in QUEUES, and those that somebody has set something on."""
+    params = getattr(settings, "TASKS", {}).get(backend, {})
+    names = set(params.get("QUEUES", [DEFAULT_TASK_QUEUE_NAME]) or ())
+    names.update(_rows(backend, Queue).values_list("name", flat=True))
+    return sorted(names)
+
+
+def has_live_jobs(queue: str, backend: str) -> bool:
+    """Return whether a job of `queue` waits or runs.
+
+    State by state, as each has an index; asked at once, the jobs that have ended are read, too.
+    """
+    jobs = _rows(backend, Job).filter(queue=queue)
+    return any(jobs.filter(state=state).exists() for state in LIVE)
+
+
+def _rows(backend: str, model: type[Model]) -> QuerySet[Any]:
+    return model._default_manager.using(options_for(backend).database)

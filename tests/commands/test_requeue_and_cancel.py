@@ -158,3 +158,13 @@ def test_queue_is_paused_and_resumed(storage, jobs):
 def test_impossible_queue_name_is_refused(jobs):
     assert jobs("pause", "q" * 129).code != 0
     assert not Queue.objects.exists()
+
+
+def test_a_queue_that_nothing_has_heard_of_is_paused_only_by_force(storage, jobs):
+    """Most likely misspelled: the real one would run on while its operator trusts that it rests."""
+    refused = jobs("pause", "mial")
+    assert refused.code == 1
+    assert "Did you mean mail?" in str(refused.error)
+    assert jobs("pause", "mial", "--force").out.strip() == "1 paused"
+    insert(storage, queue="import")
+    assert jobs("pause", "import").out.strip() == "1 paused"

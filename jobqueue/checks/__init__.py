@@ -19,6 +19,7 @@ importing this module (`jobqueue.apps`). A check never raises, and none but thos
 | jobqueue.E011 | the JOBQUEUE setting is malformed, has unknown keys or names what is not there |
 | jobqueue.E012 | SQLite: transactions do not begin IMMEDIATE, or the busy time-out is short |
 | jobqueue.E013 | mail is sent by jobs, and EMAIL_BACKEND or EMAIL_QUEUE cannot be used |
+| jobqueue.E014 | SQLite: Django reads its times in another zone than UTC |
 | jobqueue.E020 | PostgreSQL is older than 15 |
 | jobqueue.E021 | PostgreSQL acknowledges commits that are not on disk |
 | jobqueue.E022 | SQLite does not use write-ahead logging |

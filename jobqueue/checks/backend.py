@@ -23,6 +23,8 @@ from jobqueue.storage import Storage
 VENDORS = ("postgresql", "sqlite")
 MIN_BUSY_SECONDS = 5.0
 """A writer waits this long at least for SQLite's one write lock before it gives up."""
+UTC_NAMES = frozenset({"UTC", "UCT", "GMT", "Greenwich", "Universal", "Zulu"})
+"""Names of the zone that is UTC at any time, also behind "Etc/"."""
 REDIS_SCHEMES = ("redis://", "rediss://", "unix://")
 
 
@@ -209,7 +211,21 @@ def _connection_settings(
             f"Remove AUTOCOMMIT from DATABASES[{name!r}].",
         )
     if vendor == "sqlite":
+        yield from _sqlite_zone(alias, name, params)
         yield from _sqlite_settings(alias, name, params.get("OPTIONS") or {})
+
+
+def _sqlite_zone(alias: str, name: str, params: Mapping[str, Any]) -> Iterator[CheckMessage]:
+    """SQLite keeps times without a zone; Django reads them in one, ours are in UTC."""
+    zone = (params.get("TIME_ZONE") or "UTC") if settings.USE_TZ else settings.TIME_ZONE
+    if zone.removeprefix("Etc/") not in UTC_NAMES:
+        yield _error(
+            "E014",
+            alias,
+            f"Django reads the times of SQLite database {name!r} in {zone}; those of jobs are in "
+            "UTC, so that every surface would show and compare wrong ones.",
+            f"Set USE_TZ to True and remove TIME_ZONE from DATABASES[{name!r}].",
+        )
 
 
 def _sqlite_settings(alias: str, name: str, given: Mapping[str, Any]) -> Iterator[CheckMessage]:

@@ -261,6 +261,23 @@ def test_sqlite_needs_immediate_transactions_that_wait(settings, connection_as, 
     assert ids(check(settings)) == expected
 
 
+@pytest.mark.parametrize(
+    ("use_tz", "zone", "of_database", "expected"),
+    [
+        (True, "Europe/Paris", None, []),
+        (True, "UTC", "Europe/Paris", ["E014"]),
+        (False, "Europe/Paris", None, ["E014"]),
+        (False, "Europe/Paris", "UTC", ["E014"]),  # without USE_TZ Django does not ask it
+        (False, "Etc/UTC", None, []),
+    ],
+)
+def test_sqlite_needs_times_in_utc(settings, connection_as, use_tz, zone, of_database, expected):
+    """It keeps no zone with a time: the ORM would read ours shifted."""
+    settings.USE_TZ, settings.TIME_ZONE = use_tz, zone
+    connection_as(vendor="sqlite", OPTIONS={"transaction_mode": "IMMEDIATE"}, TIME_ZONE=of_database)
+    assert ids(check(settings)) == expected
+
+
 # --- hints ----------------------------------------------------------------------------------------
 
 

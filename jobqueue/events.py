@@ -1,7 +1,8 @@
 """Typed events: what happened, once, for logs, metrics and the live page to subscribe to.
 
-A transition emits one event after it is committed. Emitting never raises and never waits:
-a subscriber's error is logged and forgotten. Events are per batch where the work is.
+A transition emits one event after it is committed. Emitting never raises: a subscriber's error is
+logged and forgotten. It is called where the event happened, in a loop that must turn for the
+heartbeat: one that waits, waits for everybody. Events are per batch where the work is.
 """
 
 from __future__ import annotations

@@ -26,7 +26,8 @@ CHECKS: dict[str, str] = {
     "gap": "The attempts are not numbered from 1 to the job's count.",
     "fence_order": "A later attempt carries no greater fence.",
     "lost": "There are attempts of a job that has no row.",
-    "stuck": "Nobody moves a job on: it is past its deadline, or due and not promoted.",
+    "stuck": "Nobody moves a job on: it is past its deadline, or due and not promoted. Where no "
+    "worker or scheduler runs, that is all it means: start one.",
     "held_by_nobody": "A job runs under a worker that is dead or unknown.",
 }
 """The checks by name, and what a violation of each means."""

@@ -14,7 +14,7 @@ class Worker(models.Model):
     """One process: its identity, lease and heartbeat."""
 
     id = models.UUIDField(primary_key=True, editable=False, help_text="Random identity.")
-    kind = models.CharField(max_length=16, help_text="worker, supervisor, scheduler or reaper.")
+    kind = models.CharField(max_length=16, help_text="worker: the only kind that has rows so far.")
     name = models.CharField(max_length=255, help_text="A label; may be used again.")
     host = models.CharField(max_length=255)
     pid = models.BigIntegerField()

@@ -158,3 +158,30 @@ def test_a_statement_past_djangos_cursor_is_covered(bench: Bench):
 
     assert bench.run(failing(raw)).effects == []
     assert bench.run(raw).effects == ["raw"]
+
+
+@pytest.mark.postgres_only("SQLite has none of these")
+def test_what_a_job_leaves_on_its_session_is_not_covered(bench: Bench):
+    """The next job of the thread finds it; SET LOCAL and their like end with the transaction."""
+
+    def leaving(context):
+        run_sql(connection, "SET work_mem = '5MB'")
+        run_sql(connection, "SET LOCAL maintenance_work_mem = '5MB'")
+        run_sql(connection, "SELECT pg_advisory_lock(7)")
+        leave(context)
+
+    def looking(context):
+        locks = (
+            "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()"
+        )
+        return [
+            run_sql(connection, "SHOW work_mem")[0][0],
+            run_sql(connection, "SHOW maintenance_work_mem")[0][0] == "5MB",
+            run_sql(connection, locks)[0][0],
+        ]
+
+    try:
+        bench.run(leaving)
+        assert bench.run(looking).job.result == ["5MB", False, 1]
+    finally:
+        connection.close()  # the next test finds nothing

@@ -9,8 +9,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
-from datetime import timedelta
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any
 
@@ -21,6 +20,7 @@ from django.dispatch import receiver
 from jobqueue.declarations import Declaration, parse_schedules
 from jobqueue.exceptions import InvalidOptions, InvalidSchedule
 from jobqueue.limits import Limit, parse_limit
+from jobqueue.option_types import choice, flag, number, option, optional_text, paths, text, whole
 from jobqueue.retry import Backoff, RetryPolicy
 
 BACKEND_PATH = "jobqueue.backend.JobQueueBackend"
@@ -86,61 +86,6 @@ DAY_SECONDS = 86_400.0
 UNLIMITED = "unlimited"
 
 
-def _number(low: float, high: float) -> Callable[[Any], float]:
-    def parse(value: Any) -> float:
-        if isinstance(value, timedelta):
-            value = value.total_seconds()
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise ValueError("must be a number (of seconds, where it is a time)")
-        if not low <= value <= high:
-            raise ValueError(f"must be between {low:g} and {high:g}")
-        return float(value)
-
-    return parse
-
-
-def _whole(low: int, high: int) -> Callable[[Any], int]:
-    def parse(value: Any) -> int:
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise ValueError("must be a whole number")
-        if not low <= value <= high:
-            raise ValueError(f"must be between {low} and {high}")
-        return value
-
-    return parse
-
-
-def _flag(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError("must be True or False")
-    return value
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or not value:
-        raise ValueError("must be a non-empty string")
-    return value
-
-
-def _optional_text(value: Any) -> str | None:
-    return None if value is None else _text(value)
-
-
-def _paths(value: Any) -> tuple[str, ...]:
-    if isinstance(value, str) or not all(isinstance(v, str) for v in value):
-        raise ValueError("must be a list of dotted paths")
-    return tuple(value)
-
-
-def _choice(*choices: str) -> Callable[[Any], str]:
-    def parse(value: Any) -> str:
-        if value not in choices:
-            raise ValueError(f"must be one of {', '.join(choices)}")
-        return str(value)
-
-    return parse
-
-
 def parse_max_attempts(value: Any) -> int | None:
     """Return `value` as a number of attempts, None for "unlimited"; raise ValueError if neither."""
     if value == UNLIMITED:
@@ -179,7 +124,7 @@ def _takes_two(policy: Callable[..., Any]) -> bool:
 
 def parse_timeout(value: Any) -> float:
     """Return `value` (seconds or timedelta) as seconds; raise ValueError out of 0.1 s … 30 days."""
-    return _number(0.1, 30 * DAY_SECONDS)(value)
+    return number(0.1, 30 * DAY_SECONDS)(value)
 
 
 def _queue_limits(value: Any) -> dict[str, Limit]:
@@ -216,7 +161,7 @@ def _ages(value: Any, what: str) -> dict[str, float | None]:
 
 
 def _age(value: Any) -> float:
-    return _number(0, 100 * 365 * DAY_SECONDS)(value)
+    return number(0, 100 * 365 * DAY_SECONDS)(value)
 
 
 def _optional_age(value: Any) -> float | None:
@@ -234,145 +179,138 @@ DEFAULT_RETENTION: dict[str, float | None] = {
 }
 
 
-def _option(default: Any, parse: Callable[[Any], Any], doc: str, *, factory: bool = False) -> Any:
-    metadata = {"parse": parse, "doc": doc}
-    if factory:
-        return field(default_factory=default, metadata=metadata)
-    return field(default=default, metadata=metadata)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """The engine's options of one TASKS alias; each field is the upper-case key in lower case."""
 
-    database: str = _option(
-        "default", _text, "Alias in DATABASES that holds the jobs. Effects are exact only there."
+    database: str = option(
+        "default", text, "Alias in DATABASES that holds the jobs. Effects are exact only there."
     )
-    max_attempts: int | None = _option(
+    max_attempts: int | None = option(
         5, parse_max_attempts, "Failed or timed-out attempts before a job is a dead letter."
     )
-    retry: RetryPolicy = _option(
+    retry: RetryPolicy = option(
         Backoff, parse_retry, "Delay before a retry: 5 s × 4ⁿ, at most 6 h, ±15 %.", factory=True
     )
-    timeout: float = _option(
+    timeout: float = option(
         1_800.0, parse_timeout, "Seconds an attempt may run. Finite: a job that hangs must end."
     )
-    lease_seconds: float = _option(
+    lease_seconds: float = option(
         15.0,
-        _number(1, 3_600),
+        number(1, 3_600),
         "Seconds without a heartbeat after which a worker is dead: the longest a dead host "
         "goes unseen.",
     )
-    heartbeat_seconds: float = _option(
+    heartbeat_seconds: float = option(
         5.0,
-        _number(0.1, 1_200),
+        number(0.1, 1_200),
         "Seconds between heartbeats; at most a third of the lease, so that two may be lost.",
     )
-    poll_seconds: float = _option(
-        1.0, _number(0.01, 3_600), "Seconds between looks for work when no hint came; jittered."
+    poll_seconds: float = option(
+        1.0, number(0.01, 3_600), "Seconds between looks for work when no hint came; jittered."
     )
-    batch: int = _option(
-        200, _whole(1, 10_000), "Jobs in one claim or finish: the lever of throughput."
+    batch: int = option(
+        200, whole(1, 10_000), "Jobs in one claim or finish: the lever of throughput."
     )
-    grace_seconds: float = _option(
-        30.0, _number(0, 86_400), "Seconds that running jobs get to end after the first TERM."
+    grace_seconds: float = option(
+        30.0, number(0, 86_400), "Seconds that running jobs get to end after the first TERM."
     )
-    suspicions: int = _option(
-        3, _whole(1, 100), "Lost workers after which a job is buried as poison."
+    suspicions: int = option(
+        3, whole(1, 100), "Lost workers after which a job is buried as poison."
     )
-    aging_seconds: float = _option(
+    aging_seconds: float = option(
         60.0,
-        _number(0, 86_400),
+        number(0, 86_400),
         "What one priority point is worth in seconds of waiting; bounds starvation.",
     )
-    queue_limits: dict[str, Limit] = _option(
+    queue_limits: dict[str, Limit] = option(
         dict,
         _queue_limits,
         "How many jobs of a queue run at once over all workers, and start in a period: a number "
         "or a Limit by the queue's name.",
         factory=True,
     )
-    max_arguments_bytes: int = _option(
-        1024 * 1024, _whole(2, 64 * 1024 * 1024), "Bytes of encoded arguments."
+    max_arguments_bytes: int = option(
+        1024 * 1024, whole(2, 64 * 1024 * 1024), "Bytes of encoded arguments."
     )
-    max_result_bytes: int = _option(
-        1024 * 1024, _whole(2, 64 * 1024 * 1024), "Bytes of an encoded result."
+    max_result_bytes: int = option(
+        1024 * 1024, whole(2, 64 * 1024 * 1024), "Bytes of an encoded result."
     )
-    max_traceback_bytes: int = _option(
-        32 * 1024, _whole(256, 1024 * 1024), "Bytes of a stored traceback: its head and its tail."
+    max_traceback_bytes: int = option(
+        32 * 1024, whole(256, 1024 * 1024), "Bytes of a stored traceback: its head and its tail."
     )
-    email_backend: str = _option(
+    email_backend: str = option(
         "django.core.mail.backends.smtp.EmailBackend",
-        _text,
+        text,
         "What sends the messages that `jobqueue.email.EmailBackend` makes jobs of: the path of an "
         "email backend; where there are MAILERS, one of their aliases.",
     )
-    email_queue: str = _option("default", _text, "The queue of those jobs; one of QUEUES.")
-    log_lines: int = _option(
+    email_queue: str = option("default", text, "The queue of those jobs; one of QUEUES.")
+    log_lines: int = option(
         200,
-        _whole(0, 1_000),
+        whole(0, 1_000),
         "Log lines kept of one attempt: the first half of them and the last; 0 keeps none.",
     )
-    retention: dict[str, Any] = _option(
+    retention: dict[str, Any] = option(
         lambda: dict(DEFAULT_RETENTION),
         _retention,
         "Seconds that finished jobs are kept, by state, at least a day; None keeps them. Under "
         '"queues" by queue and state, where a queue has times of its own.',
         factory=True,
     )
-    scrub_arguments: float | None = _option(
+    scrub_arguments: float | None = option(
         None,
         _optional_age,
         "Seconds after which the arguments of jobs that succeeded or were cancelled are deleted; "
         "None keeps them as long as the job.",
     )
-    idempotency_hours: float = _option(
-        24.0, _number(1, 8_760), "Hours that an HTTP idempotency key is kept."
+    idempotency_hours: float = option(
+        24.0, number(1, 8_760), "Hours that an HTTP idempotency key is kept."
     )
-    accept_loss: bool = _option(
+    accept_loss: bool = option(
         False,
-        _flag,
+        flag,
         "Allow a database that acknowledges commits before they are on disk "
         "(synchronous_commit = off): a crash of the server may then lose accepted jobs.",
     )
-    hints: str = _option(
+    hints: str = option(
         "auto",
-        _choice("auto", "redis", "postgres", "none"),
+        choice("auto", "redis", "postgres", "none"),
         "How workers learn of new jobs before the next poll: Redis if REDIS_URL, else "
         "PostgreSQL notifications, else none.",
     )
-    redis_url: str | None = _option(
+    redis_url: str | None = option(
         lambda: os.environ.get("REDIS_URL") or None,
-        _optional_text,
+        optional_text,
         "Redis that carries hints. Only hints: it may lose everything at any moment.",
         factory=True,
     )
-    imports: tuple[str, ...] = _option(
-        (), _paths, "Modules with tasks beside the `tasks` modules of the installed apps."
+    imports: tuple[str, ...] = option(
+        (), paths, "Modules with tasks beside the `tasks` modules of the installed apps."
     )
-    middleware: tuple[str, ...] = _option(
+    middleware: tuple[str, ...] = option(
         (),
-        _paths,
+        paths,
         "Middleware around each job, outermost first, like Django's. That of the worker's alias, "
         "whatever alias a job was enqueued under.",
     )
-    schedules: tuple[Declaration, ...] = _option(
+    schedules: tuple[Declaration, ...] = option(
         tuple,
         parse_schedules,
         "Schedules declared in code: a dict from name to keywords (see the how-to).",
         factory=True,
     )
-    storage: str | None = _option(
-        None, _optional_text, "Dotted path of the storage class; None picks by the database."
+    storage: str | None = option(
+        None, optional_text, "Dotted path of the storage class; None picks by the database."
     )
-    self_exit: bool = _option(
+    self_exit: bool = option(
         True,
-        _flag,
+        flag,
         "A worker that lost its lease exits. Off only in tests that must reach the guard itself.",
     )
-    end_sessions: bool = _option(
+    end_sessions: bool = option(
         True,
-        _flag,
+        flag,
         "End the database sessions of dead workers. Off only in tests, or where the role may not.",
     )
 

@@ -1,5 +1,7 @@
-"""No pages yet."""
+"""What jobqueue serves, as a project includes it."""
 
-from django.urls import URLPattern, URLResolver
+from django.urls import URLPattern, URLResolver, include, path
 
-urlpatterns: list[URLPattern | URLResolver] = []
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("jobqueue/", include("jobqueue.urls")),
+]

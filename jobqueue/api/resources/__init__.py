@@ -1,0 +1,1 @@
+"""The resources, one module or package each; each has `routes`."""

@@ -1,0 +1,25 @@
+"""Addresses of the API; include them under a prefix that ends with a slash."""
+
+try:
+    import rest_framework  # noqa: F401
+except ImportError as error:
+    from django.core.exceptions import ImproperlyConfigured
+
+    raise ImproperlyConfigured(
+        'The HTTP API needs REST framework: install "django-jobqueue[api]", or leave '
+        "jobqueue.urls out of your URLs."
+    ) from error
+
+from django.urls import re_path
+
+from jobqueue.api.resources import tasks
+from jobqueue.api.resources.jobs import routes as jobs
+from jobqueue.api.views import NotFoundView
+
+app_name = "jobqueue_api"
+
+urlpatterns = [
+    *tasks.routes,
+    *jobs.routes,
+    re_path(r"", NotFoundView.as_view(), name="not-found"),
+]

@@ -68,5 +68,6 @@ class Appetite:
         if self._mean is None or self._is_stuck:
             return 0
         return min(
-            int(self._slots * PREFETCH_SECONDS / max(self._mean, _SHORTEST_SECONDS)), self._batch
+            int(self._slots * PREFETCH_SECONDS / max(self._mean, _SHORTEST_SECONDS)),
+            2 * self._batch,
         )

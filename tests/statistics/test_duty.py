@@ -1,5 +1,6 @@
 """A scheduler counts now and then, and nothing of it can stop what else it does."""
 
+from datetime import UTC, datetime
 from types import SimpleNamespace
 
 import pytest
@@ -42,11 +43,11 @@ def broken(storage: Storage, error: Exception) -> Storage:
 
 def test_it_counts_within_some_seconds_and_then_rests(storage: Storage, clock: Clock) -> None:
     duty = RollupDuty()
-    record(attempt())
+    record(attempt(datetime.now(UTC)))  # what is old might be pruned in the same turn
     clock.now += TURN_SECONDS
     duty.run_once(storage)
     assert Rollup.objects.filter(kind="task", seconds=60).get().succeeded == 1
-    record(attempt())
+    record(attempt(datetime.now(UTC)))
     duty.run_once(storage)
     assert Rollup.objects.filter(kind="task", seconds=60).get().succeeded == 1
 
@@ -77,7 +78,7 @@ def test_a_scheduler_counts_unless_it_only_promotes(
     storage: Storage, clock: Clock, only_promote: bool
 ) -> None:
     scheduler = Scheduler("default", options_for("default"), False, only_promote=only_promote)
-    record(attempt())
+    record(attempt(datetime.now(UTC)))
     clock.now += TURN_SECONDS
     scheduler.run_once()
     scheduler.reset()

@@ -184,9 +184,8 @@ class Fleet:
 
     def force_cancel(self, n: int) -> None:
         for held in self.recent(n):
-            owned = self.owner.get(held.id)
             cancelled = self.operator.force_cancel(held.id, held.fence, held.worker, "operator")
-            assert cancelled == (owned is not None and owned[1] == held.fence)
+            assert cancelled == self.is_owner(held)
             if cancelled:
                 del self.owner[held.id]
 

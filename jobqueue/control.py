@@ -42,6 +42,7 @@ from jobqueue.engine.making import HAS_TWIN, NOT_OFFERED, UNREADABLE, Copied, en
 from jobqueue.engine.operations import Actor, Desk, Outcome
 from jobqueue.engine.pruning import prune
 from jobqueue.engine.queues import pause, resume
+from jobqueue.engine.readiness import Readiness, readiness
 from jobqueue.engine.schedule_rows import check_schedule
 from jobqueue.engine.schedule_status import schedules
 from jobqueue.engine.schedules import (
@@ -67,6 +68,7 @@ __all__ = [
     "LimitStatus",
     "Outcome",
     "Preview",
+    "Readiness",
     "Status",
     "allowed_actions",
     "bulk_operation",
@@ -94,6 +96,7 @@ __all__ = [
     "preview_schedule",
     "problems",
     "prune",
+    "readiness",
     "reprioritize",
     "requeue",
     "require_change",

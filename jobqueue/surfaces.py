@@ -28,6 +28,7 @@ DEFAULT_THROTTLES: dict[str, str | None] = {
     "anonymous": "300/min",
     "read": "3000/min",
     "enqueue": "6000/min",
+    "batch": "60/min",
     "operate": "600/min",
 }
 """Requests by scope: "anonymous" by address, the others by caller."""
@@ -112,9 +113,12 @@ class ApiOptions:
     throttles: dict[str, Rate | None] = option(
         lambda: _throttles({}),
         _throttles,
-        'Requests by scope, such as "600/min": "anonymous" by address, "read", "enqueue" and '
-        '"operate" by caller; None: no limit.',
+        'Requests by scope, such as "600/min": "anonymous" by address; "read", "enqueue", "batch" '
+        'and "operate" by caller; None: no limit.',
         factory=True,
+    )
+    throttle_cache: str = option(
+        "default", text, "The alias in CACHES that counts requests; one that all processes share."
     )
 
 

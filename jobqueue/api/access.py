@@ -18,13 +18,14 @@ from django.core.exceptions import ImproperlyConfigured
 from rest_framework.permissions import BasePermission
 
 from jobqueue.permissions import PERMISSION_OF, VIEW
+from jobqueue.surfaces import DEFAULT_THROTTLES
 
 SIGNED_IN = "signed in"
 """Any caller with credentials. What they see or change is narrowed by the view."""
 OPEN = "open"
 """Anybody, without credentials: only probes that tell nothing."""
 
-SCOPES = frozenset({"read", "enqueue", "operate"})
+SCOPES = frozenset(DEFAULT_THROTTLES) - {"anonymous"}
 METHODS = ("get", "post", "put", "patch", "delete", "head")
 
 

@@ -105,7 +105,7 @@ def _no_constant(name: str) -> Any:
 def _check(document: dict[str, Any], max_depth: int) -> None:
     """Raise Problem for depth, and for text that cannot be stored. Without recursion."""
     level: list[tuple[tuple[str | int, ...], Any]] = [((), document)]
-    for _ in range(max_depth + 1):
+    for _ in range(max_depth):
         deeper: list[tuple[tuple[str | int, ...], Any]] = []
         for path, value in level:
             if isinstance(value, str):

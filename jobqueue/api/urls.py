@@ -12,13 +12,14 @@ except ImportError as error:
 
 from django.urls import re_path
 
-from jobqueue.api.resources import tasks
+from jobqueue.api.resources import health, tasks
 from jobqueue.api.resources.jobs import routes as jobs
 from jobqueue.api.views import NotFoundView
 
 app_name = "jobqueue_api"
 
 urlpatterns = [
+    *health.routes,
     *tasks.routes,
     *jobs.routes,
     re_path(r"", NotFoundView.as_view(), name="not-found"),

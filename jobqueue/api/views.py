@@ -1,7 +1,7 @@
 """The base of every view: who may, what is taken, and problems for all that goes wrong.
 
 In this order, so that nothing is read or revealed too early: the method, the length and type of
-the body, credentials, the permission of the method, the throttle, the query string, and only then
+the body, credentials, the throttle, the permission of the method, the query string, and only then
 the method. Nothing of REST framework's settings in the host project changes any of it.
 
 Views stay outside ATOMIC_REQUESTS: what changes something opens its own transaction, and an answer
@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponseBase
+from django.utils.cache import patch_vary_headers
 from django.utils.module_loading import import_string
 from rest_framework.authentication import BaseAuthentication, SessionAuthentication
 from rest_framework.exceptions import AuthenticationFailed, MethodNotAllowed, NotAuthenticated
@@ -22,13 +23,14 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from jobqueue.api.access import HasPermission, Needs, check_view, needs_of
+from jobqueue.api.access import OPEN, HasPermission, Needs, check_view, needs_of
 from jobqueue.api.caller import Caller
 from jobqueue.api.errors import problem_of
 from jobqueue.api.negotiation import JSONOnly
 from jobqueue.api.parsing import StrictJSONParser, check_headers
 from jobqueue.api.problems import Problem
 from jobqueue.api.serializers import checked, checked_query
+from jobqueue.api.throttling import ANONYMOUS, Quota, address_of, spend
 from jobqueue.conf import options_for
 from jobqueue.surfaces import ApiOptions, api_options
 
@@ -46,6 +48,7 @@ class ApiView(APIView):
     http_method_names: ClassVar[list[str]] = ["get", "post", "put", "patch", "delete", "head"]
 
     request: Request
+    quota: Quota | None = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -120,13 +123,24 @@ class ApiView(APIView):
         if "\x00" in request.META.get("HTTP_AUTHORIZATION", ""):
             raise AuthenticationFailed
         self.perform_authentication(request)
+        if self.caller.is_signed_in:
+            self._spend(declared.scope, self.caller.owner)
+        elif declared.action == OPEN:
+            self._spend(ANONYMOUS, address_of(request))
         self.check_permissions(request)
-        self.check_throttles(request)
         negotiated = self.perform_content_negotiation(request)
         request.accepted_renderer, request.accepted_media_type = negotiated
         if declared.body is None and request.META.get("CONTENT_LENGTH", "0") not in ("", "0"):
             raise Problem("malformed-body", "Nothing is taken here: send no body.")
         _ = self.query
+
+    def _spend(self, scope: str, who: str) -> None:
+        """Count the request. Raise Problem if there were too many."""
+        self.quota = spend(scope, who)
+        if self.quota is not None and self.quota.is_exceeded:
+            seconds = self.quota.seconds
+            detail = f"Too many requests ({scope}); the next may come in {seconds} s."
+            raise Problem("too-many-requests", detail, headers={"Retry-After": str(seconds)})
 
     def permission_denied(
         self, request: Request, message: str | None = None, code: str | None = None
@@ -143,10 +157,27 @@ class ApiView(APIView):
         """Return the answer for `exc`: a problem, whatever it is."""
         if isinstance(exc, NotAuthenticated | AuthenticationFailed):
             exc.auth_header = self.get_authenticate_header(self.request)
+            try:
+                self._spend(ANONYMOUS, address_of(self.request))
+            except Problem as exceeded:
+                exc = exceeded
         problem = problem_of(exc, self._http_request)
         if isinstance(exc, MethodNotAllowed):
             problem.headers["Allow"] = ", ".join(self.allowed_methods)
         return problem.response()
+
+    def finalize_response(
+        self, request: Request, response: Any, *args: Any, **kwargs: Any
+    ) -> HttpResponseBase:
+        """Say of every answer whose it is, and how many more requests may come."""
+        answer: HttpResponseBase = super().finalize_response(request, response, *args, **kwargs)
+        if not answer.has_header("Cache-Control"):
+            answer["Cache-Control"] = "private, no-cache"
+        patch_vary_headers(answer, ("Authorization", "Cookie"))
+        answer["X-Content-Type-Options"] = "nosniff"
+        for name, value in (self.quota.headers() if self.quota else {}).items():
+            answer[name] = value
+        return answer
 
     @property
     def _http_request(self) -> HttpRequest:

@@ -26,6 +26,10 @@ importing this module (`jobqueue.apps`). A check never raises, and none but thos
 | jobqueue.E023 | SQLite acknowledges commits that are not on disk |
 | jobqueue.E030 | a schedule declared in code could make no job: its task, queue or arguments |
 | jobqueue.E031 | a schedule is declared twice |
+| jobqueue.E040 | an option of the HTTP API is unknown or cannot be used |
+| jobqueue.E041 | the API is served, and an app that it needs is not installed |
+| jobqueue.E042 | a class in AUTHENTICATION of the API cannot be used |
+| jobqueue.E043 | BACKEND or THROTTLE_CACHE of the API names nothing |
 | jobqueue.W001 | SELF_EXIT is off |
 | jobqueue.W002 | END_SESSIONS is off |
 | jobqueue.W003 | there is a REDIS_URL, and the package redis is missing |
@@ -36,6 +40,7 @@ importing this module (`jobqueue.apps`). A check never raises, and none but thos
 | jobqueue.W022 | behind a pooler, and server-side cursors are not switched off |
 | jobqueue.W023 | the database's settings could not be read |
 | jobqueue.W030 | a schedule declared in code has no tick left |
+| jobqueue.W040 | the API counts requests in a cache of one process (`check --deploy`) |
 
 No message where there is no fault: a lease may be shorter than a job's time-out (long jobs live
 by renewal, not by a long lease), and the project's isolation level is its own business (our own
@@ -51,6 +56,7 @@ from typing import Any
 import django
 from django.core.checks import CheckMessage, Tags, register
 
+from jobqueue.checks.api import check_api, check_api_deployment
 from jobqueue.checks.backend import check_backend
 from jobqueue.checks.database import check_database
 from jobqueue.checks.limits import check_limits
@@ -68,7 +74,19 @@ if django.VERSION < (6, 0):
 @register
 def check_project(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
     """Return what is wrong with the settings that belong to no single alias."""
-    return [*check_apps(), *check_site_setting(), *check_shared_databases(), *check_limits()]
+    return [
+        *check_apps(),
+        *check_site_setting(),
+        *check_shared_databases(),
+        *check_limits(),
+        *check_api(),
+    ]
+
+
+@register(deploy=True)
+def check_deployment(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
+    """Return what is wrong only where the project is open to others."""
+    return list(check_api_deployment())
 
 
 @register(Tags.database)

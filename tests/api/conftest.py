@@ -7,8 +7,13 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 from django.core.cache import cache
+from django.db import connection
 from django.test import Client
 from rest_framework.authtoken.models import Token
+
+from jobqueue.api.resources import health
+from jobqueue.conf import options_for
+from jobqueue.storage import Storage, storage_for
 
 PREFIX = "/jobqueue/api/v1"
 
@@ -45,8 +50,10 @@ class Api:
 
 
 @pytest.fixture(autouse=True)
-def _fresh_throttles() -> None:
+def _nothing_remembered() -> None:
+    """Requests that other tests have sent are not counted, what they saw is looked at anew."""
     cache.clear()
+    health._looks.forget()
 
 
 @pytest.fixture
@@ -93,3 +100,9 @@ def problem(response: Any, status: int, code: str) -> dict[str, Any]:
     assert document["title"]
     assert document["detail"]
     return document
+
+
+@pytest.fixture
+def storage(db: None) -> Storage:
+    """Storage on the connection, and in the transaction, of the test."""
+    return storage_for(connection, options_for("default"))

@@ -12,8 +12,8 @@ only for what it was given; what became of each job is in the `Outcome`: "locked
 where one job is meant. The state machine decides what is allowed: a job that succeeded is never
 run again, and a running one is only ever cancelled.
 
-What a filter matches is changed by a bulk operation (`bulk_start`), which goes on in the
-background, may be stopped and resumed, and obeys the same rules job by job.
+What a filter matches is listed by `job_page`, and changed by a bulk operation (`bulk_start`), which
+goes on in the background, may be stopped and resumed, and obeys the same rules job by job.
 
 What it does not promise: that a running job's code stops at once. A request is only a request;
 after a forced cancel its worker is refused, so an atomic job's writes roll back, but effects
@@ -37,6 +37,7 @@ from jobqueue.engine.bulk_steps import run_step as bulk_step
 from jobqueue.engine.changes import LOCKED, NOT_FOUND, REFUSED, Ids, change_jobs
 from jobqueue.engine.draining import drain_worker
 from jobqueue.engine.findings import Finding, findings, notices, problems
+from jobqueue.engine.job_pages import JobPage, job_page
 from jobqueue.engine.limit_rows import LimitStatus, lift_limit, limits, reset_limit, set_limit
 from jobqueue.engine.making import HAS_TWIN, NOT_OFFERED, UNREADABLE, Copied, enqueue, run_again
 from jobqueue.engine.operations import Actor, Desk, Outcome
@@ -65,6 +66,7 @@ __all__ = [
     "Actor",
     "Copied",
     "Finding",
+    "JobPage",
     "LimitStatus",
     "Outcome",
     "Preview",
@@ -88,6 +90,7 @@ __all__ = [
     "enable_schedule",
     "enqueue",
     "findings",
+    "job_page",
     "lift_limit",
     "limits",
     "move",

@@ -19,6 +19,9 @@ _FINISHED = sorted(FINISHED)
 _LIVE = sorted(LIVE)
 _WAITING = sorted(WAITING)
 
+LISTED_STATES = (WAITING | FINISHED) - {State.READY, State.SUCCEEDED}
+"""States in which jobs are found in the order of their ids."""
+
 
 class JobQuerySet(models.QuerySet["Job"]):
     """Jobs, by what their rows do not say themselves."""
@@ -207,6 +210,17 @@ class Job(models.Model):
             ),
             models.Index(
                 name="jobqueue_job_dead", fields=["finished_at"], condition=Q(state=State.DEAD)
+            ),
+            # For lists, in the order of ids. Jobs that are enqueued, run and succeed enter neither.
+            models.Index(
+                name="jobqueue_job_by_state",
+                fields=["state", "id"],
+                condition=Q(state__in=sorted(LISTED_STATES)),
+            ),
+            models.Index(
+                name="jobqueue_job_creator",
+                fields=["created_by", "id"],
+                condition=Q(created_by__gt=""),
             ),
         )
 

@@ -3,7 +3,8 @@
     python -m docs.generate            # rewrites the files
     python -m docs.generate --check    # says which are out of date, and exits 1
 
-A part lies between ``<!-- generated: NAME -->`` and ``<!-- end -->`` in a file of docs/reference/;
+The OpenAPI document of the HTTP API (openapi.json) is made as a whole. In the other files a part lies
+between ``<!-- generated: NAME -->`` and ``<!-- end -->`` in a file of docs/reference/;
 everything outside is written by hand. A test compares the committed files with what this makes.
 """
 
@@ -231,6 +232,13 @@ def renewed(text: str) -> str:
     return PART.sub(lambda m: m[1] + "\n" + part_text(m[2]) + "\n" + m[3], text)
 
 
+def openapi() -> tuple[Path, str]:
+    """Return where the OpenAPI document is committed, and what it has to be."""
+    from jobqueue.api import document
+
+    return document.FILE, document.as_text(document.made())
+
+
 def escaped(text: str) -> str:
     """Return `text` as it can stand in a cell of a table."""
     return re.sub(r"\s+", " ", text).replace("|", "\\|").strip()
@@ -250,6 +258,11 @@ def main() -> int:
             stale.append(path.name)
             if "--check" not in sys.argv:
                 path.write_text(new, encoding="utf-8")
+    path, new = openapi()
+    if not path.exists() or path.read_text(encoding="utf-8") != new:
+        stale.append(path.name)
+        if "--check" not in sys.argv:
+            path.write_text(new, encoding="utf-8")
     sys.stdout.write("\n".join(stale or ["everything is up to date"]) + "\n")
     return int(bool(stale) and "--check" in sys.argv)
 

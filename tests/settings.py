@@ -68,6 +68,7 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "rest_framework",
     "rest_framework.authtoken",
+    "drf_spectacular_sidecar",
     "tests.app",
 ]
 
@@ -90,5 +91,6 @@ SECRET_KEY = "only for tests"
 USE_TZ = True
 TIME_ZONE = "UTC"
 ROOT_URLCONF = "tests.urls"
+STATIC_URL = "/static/"
 
 DJANGO_HAS_TASKS = django.VERSION >= (6, 0)

@@ -19,7 +19,10 @@ How a resource is made:
 - Any error is a `Problem` (`jobqueue.api.problems`) by its code; exceptions of
   `jobqueue.exceptions` become theirs by themselves. Codes are declared in
   `jobqueue.api.problem_types`.
-- The OpenAPI document is made from all this by `jobqueue.api.schema`; a method adds its answers and
-  examples with drf-spectacular's `extend_schema`. Which problems it may answer beyond those of
-  every method it says by ``@needs(..., problems=("wrong-state",))``.
+- The OpenAPI document is made from all this by `jobqueue.api.schema`: the docstring's first
+  paragraph is the summary, the rest the description. A method adds its answers and examples (of a
+  body and of each 2xx answer) with drf-spectacular's `extend_schema`, above `@needs`. Which
+  problems it may answer beyond those of every method it says by
+  ``@needs(..., problems=("wrong-state",))``. The committed document, `openapi.json`, is written by
+  ``python -m docs.generate``; the routes that it describes are `documented` of `jobqueue.api.urls`.
 """

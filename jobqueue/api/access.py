@@ -11,38 +11,28 @@ class JobView(ApiView):
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 from rest_framework.permissions import BasePermission
 
+from jobqueue.api.needed import METHODS, OPEN, SIGNED_IN, Needs, needs_of
+from jobqueue.api.schema import ApiSchema
 from jobqueue.permissions import PERMISSION_OF, VIEW
 from jobqueue.surfaces import DEFAULT_THROTTLES
 
-SIGNED_IN = "signed in"
-"""Any caller with credentials. What they see or change is narrowed by the view."""
-OPEN = "open"
-"""Anybody, without credentials: only probes that tell nothing."""
+__all__ = [
+    "METHODS",
+    "OPEN",
+    "SIGNED_IN",
+    "HasPermission",
+    "Needs",
+    "check_view",
+    "needs",
+    "needs_of",
+]
 
 SCOPES = frozenset(DEFAULT_THROTTLES) - {"anonymous"}
-METHODS = ("get", "post", "put", "patch", "delete", "head")
-
-
-@dataclass(frozen=True, slots=True)
-class Needs:
-    """What a method of a view needs and takes; see `needs`."""
-
-    action: str
-    query: type[Any] | None = None
-    body: type[Any] | None = None
-    scope: str = "read"
-    problems: Sequence[str] = ()
-
-    @property
-    def permission(self) -> str | None:
-        """The permission of Django's, None where signing in is enough."""
-        return PERMISSION_OF.get(self.action)
 
 
 def needs[**P, R](
@@ -67,6 +57,7 @@ def needs[**P, R](
 
     def mark(method: Callable[P, R]) -> Callable[P, R]:
         method.needs = declared  # type: ignore[attr-defined]
+        method.schema = ApiSchema  # type: ignore[attr-defined] # what extend_schema extends
         return method
 
     return mark
@@ -76,15 +67,6 @@ def _scope(action: str) -> str:
     if action in (SIGNED_IN, OPEN, VIEW):
         return "read"
     return "enqueue" if action == "enqueue" else "operate"
-
-
-def needs_of(view: Any, method: str) -> Needs | None:
-    """Return what `method` (any case) of a view or its class needs, None if it has none such."""
-    name = method.lower()
-    handler = getattr(view, name, None) if name in METHODS else None
-    if handler is None and name == "head":
-        handler = getattr(view, "get", None)
-    return getattr(handler, "needs", None)
 
 
 def check_view(view: type[Any]) -> None:

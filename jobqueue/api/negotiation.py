@@ -28,7 +28,7 @@ class JSONOnly(BaseContentNegotiation):
         renderer = renderers[0]
         accept = request.META.get("HTTP_ACCEPT", "*/*") or "*/*"
         wanted = [part.partition(";")[0].strip() for part in accept.split(",")]
-        offered = {renderer.media_type, *ACCEPTED}
+        offered = ACCEPTED if renderer.media_type in ACCEPTED else (renderer.media_type,)
         if any(media_type_matches(w, o) for w in wanted for o in offered if "/" in w):
             return renderer, renderer.media_type
         raise Problem("not-acceptable")

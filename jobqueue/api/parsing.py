@@ -33,12 +33,14 @@ class StrictJSONParser(BaseParser):
         return read_json(raw, options.max_depth)
 
 
-def check_headers(request: HttpRequest) -> None:
+def check_headers(request: HttpRequest, *, takes_body: bool) -> None:
     """Raise Problem for a body that need not even be read: its length, its type, its encoding."""
     limit = api_options().max_body_bytes
     length = _content_length(request)
     if length is None:
         return
+    if not takes_body:
+        raise Problem("malformed-body", "Nothing is taken here: send no body.")
     if length > limit:
         raise Problem("body-too-large", f"The body may take {limit:,} bytes.", limit=limit)
     charset = request.content_params.get("charset", "utf-8") if request.content_params else "utf-8"

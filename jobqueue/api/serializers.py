@@ -10,7 +10,7 @@ that are not fixed (``args.user_id=42``) overrides `is_known`, and finds them in
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from django.http import QueryDict
 from rest_framework import serializers
@@ -20,7 +20,9 @@ from jobqueue.api.problems import FieldError, Problem, pointer
 
 
 class StrictSerializer(serializers.Serializer[Any]):  # type: ignore[type-arg,unused-ignore]
-    """A serializer that takes its own fields only."""
+    """A serializer that takes its own fields only. open_ended: also those of `is_known`."""
+
+    open_ended: ClassVar[bool] = False
 
     def is_known(self, name: str) -> bool:
         """Return whether there may be a field or parameter `name`."""

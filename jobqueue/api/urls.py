@@ -12,15 +12,22 @@ except ImportError as error:
 
 from django.urls import re_path
 
-from jobqueue.api.resources import health, tasks
+from jobqueue.api.resources import documentation, health, tasks
 from jobqueue.api.resources.jobs import routes as jobs
 from jobqueue.api.views import NotFoundView
 
 app_name = "jobqueue_api"
 
-urlpatterns = [
-    *health.routes,
-    *tasks.routes,
+documented = [
     *jobs.routes,
+    *tasks.routes,
+    *health.routes,
+    *documentation.routes,
+]
+"""What the OpenAPI document describes."""
+
+urlpatterns = [
+    *documented,
+    *documentation.pages,
     re_path(r"", NotFoundView.as_view(), name="not-found"),
 ]

@@ -19,7 +19,7 @@ from django.utils.cache import patch_vary_headers
 from django.utils.module_loading import import_string
 from rest_framework.authentication import BaseAuthentication, SessionAuthentication
 from rest_framework.exceptions import AuthenticationFailed, MethodNotAllowed, NotAuthenticated
-from rest_framework.renderers import JSONRenderer
+from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
@@ -29,6 +29,7 @@ from jobqueue.api.errors import problem_of
 from jobqueue.api.negotiation import JSONOnly
 from jobqueue.api.parsing import StrictJSONParser, check_headers
 from jobqueue.api.problems import Problem
+from jobqueue.api.schema import ApiSchema
 from jobqueue.api.serializers import checked, checked_query
 from jobqueue.api.throttling import ANONYMOUS, Quota, address_of, spend
 from jobqueue.conf import options_for
@@ -38,7 +39,7 @@ from jobqueue.surfaces import ApiOptions, api_options
 class ApiView(APIView):
     """A view of the API; see the package's docstring for how to write one."""
 
-    renderer_classes = (JSONRenderer,)
+    renderer_classes: ClassVar[tuple[type[BaseRenderer], ...]] = (JSONRenderer,)
     parser_classes = (StrictJSONParser,)
     permission_classes = (HasPermission,)
     throttle_classes = ()
@@ -47,6 +48,7 @@ class ApiView(APIView):
     versioning_class = None
     http_method_names: ClassVar[list[str]] = ["get", "post", "put", "patch", "delete", "head"]
 
+    schema = ApiSchema()
     request: Request
     quota: Quota | None = None
 
@@ -119,7 +121,7 @@ class ApiView(APIView):
         """Refuse what must not reach the method; see the module for the order."""
         self.format_kwarg = None
         declared = self.needs
-        check_headers(request._request)
+        check_headers(request._request, takes_body=declared.body is not None)
         if "\x00" in request.META.get("HTTP_AUTHORIZATION", ""):
             raise AuthenticationFailed
         self.perform_authentication(request)
@@ -130,8 +132,6 @@ class ApiView(APIView):
         self.check_permissions(request)
         negotiated = self.perform_content_negotiation(request)
         request.accepted_renderer, request.accepted_media_type = negotiated
-        if declared.body is None and request.META.get("CONTENT_LENGTH", "0") not in ("", "0"):
-            raise Problem("malformed-body", "Nothing is taken here: send no body.")
         _ = self.query
 
     def _spend(self, scope: str, who: str) -> None:

@@ -17,6 +17,7 @@ import time
 from typing import Any
 
 from django.urls import path
+from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -42,21 +43,79 @@ class ReadyQuery(StrictSerializer):
     )
 
 
+class Live(serializers.Serializer[Any]):  # type: ignore[type-arg,unused-ignore]
+    """What a probe is told."""
+
+    status = serializers.ChoiceField(choices=["pass", "fail"])
+
+
+class Check(Live):
+    """One check; value: how many workers, or an age in seconds, null where there is no such job."""
+
+    value = serializers.FloatField(allow_null=True)
+
+
+class Checks(serializers.Serializer[Any]):  # type: ignore[type-arg,unused-ignore]
+    """What is looked at."""
+
+    workers = Check()
+    unpromoted = Check()
+    unreaped = Check()
+    ready = Check()
+
+
+class Ready(Live):
+    """What a probe is told; the checks only to whoever may see jobs."""
+
+    checks = Checks(required=False)
+
+
+READY_EXAMPLES = [
+    OpenApiExample(
+        "to anybody", value={"status": "pass"}, response_only=True, status_codes=["200"]
+    ),
+    OpenApiExample(
+        "to whoever may view jobs",
+        value={
+            "status": "fail",
+            "checks": {
+                "workers": {"status": "fail", "value": 0},
+                "unpromoted": {"status": "pass", "value": None},
+                "unreaped": {"status": "pass", "value": None},
+                "ready": {"status": "pass", "value": 12.5},
+            },
+        },
+        response_only=True,
+        status_codes=["503"],
+    ),
+]
+
+
 class LiveView(ApiView):
     """Whether this process answers."""
 
+    @extend_schema(
+        responses={200: Live}, examples=[OpenApiExample("alive", value={"status": "pass"})]
+    )
     @needs(OPEN)
     def get(self, request: Request) -> Response:
-        """Answer; nothing is asked of anybody."""
+        """Ask whether this process answers.
+
+        Nothing else is asked, not even the database.
+        """
         return Response({"status": "pass"})
 
 
 class ReadyView(ApiView):
     """Whether jobs get done."""
 
+    @extend_schema(responses={200: Ready, 503: Ready}, examples=READY_EXAMPLES)
     @needs(OPEN, query=ReadyQuery)
     def get(self, request: Request) -> Response:
-        """Answer 200 if everything passes, else 503; with the checks to whoever may see jobs."""
+        """Ask whether jobs get done.
+
+        200 if everything passes, else 503; with the checks to whoever may see jobs.
+        """
         found = _looks.readiness(self.backend)
         failures = found.failures(self.query.get("max_age"))
         answer: dict[str, Any] = {"status": "fail" if failures else "pass"}

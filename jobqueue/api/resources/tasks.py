@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.urls import path
+from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -25,9 +26,33 @@ class TaskDocument(serializers.Serializer[Any]):  # type: ignore[type-arg,unused
     priority = serializers.IntegerField()
 
 
+class TaskList(serializers.Serializer[Any]):  # type: ignore[type-arg,unused-ignore]
+    """The tasks that may be enqueued, by name."""
+
+    tasks = TaskDocument(many=True)
+
+
 class TasksView(ApiView):
     """What this caller may enqueue, with a schema of the arguments."""
 
+    @extend_schema(
+        responses={200: TaskList},
+        examples=[
+            OpenApiExample(
+                "one task",
+                value={
+                    "tasks": [
+                        {
+                            "name": "shop.tasks.send_receipt",
+                            "description": "Mail the receipt of an order.",
+                            "queue_name": "mail",
+                            "priority": 0,
+                        }
+                    ]
+                },
+            )
+        ],
+    )
     @needs(SIGNED_IN)
     def get(self, request: Request) -> Response:
         """List the tasks that are exposed to the API; none without the permission to enqueue."""

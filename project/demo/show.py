@@ -46,7 +46,7 @@ def run_and_stay(console: Console, directory: Path, plan: Plan) -> int:
     """Run, report and, on a terminal, stay up."""
     console.print("Migrating …")
     migrate(directory)
-    password = login.create_superuser()
+    password, token = login.create_superuser(), login.create_token()
     checkpoints = directory / "checkpoints"
     checkpoints.mkdir()
     with starting_crew(directory, plan, checkpoints) as (fleet, web_port):
@@ -58,7 +58,7 @@ def run_and_stay(console: Console, directory: Path, plan: Plan) -> int:
             report: Report = run.report()
         print_report(console, report)
         if sys.stdin.isatty() and console.is_terminal:
-            stay_up(console, fleet, web_port, password)
+            stay_up(console, fleet, web_port, password, token)
     return AUDIT_FAILED if report.violations else AUDIT_PASSED
 
 
@@ -93,11 +93,13 @@ def migrate(directory: Path) -> None:
         raise DemoError("The database could not be migrated:\n" + "\n".join(lines[-20:]))
 
 
-def stay_up(console: Console, fleet: Fleet, web_port: int, password: str) -> None:
+def stay_up(console: Console, fleet: Fleet, web_port: int, password: str, token: str) -> None:
     """Print where to look, and keep everything running until Ctrl-C."""
     site = f"http://127.0.0.1:{web_port}"
     console.print(f"\nShop:  {site}/shop/\nAdmin: {site}/admin/")
+    console.print(f"API:   {site}/jobqueue/api/v1/docs/ (sign in at the admin first)")
     console.print(f"Login: {login.USERNAME}, password {password}", markup=False)
+    console.print(f'Token: curl -H "Authorization: Token {token}" {site}/jobqueue/api/v1/tasks/')
     console.print("Workers go on. Ctrl-C stops everything.")
     try:
         while True:

@@ -2,7 +2,7 @@
 
 from django.contrib import admin
 
-from project.shop.models import Charge, Order, StockMovement
+from project.shop.models import Charge, Delivery, Order, StockMovement
 
 
 class ReadOnlyAdmin(admin.ModelAdmin):
@@ -36,3 +36,8 @@ class StockMovementAdmin(ReadOnlyAdmin):
 class ChargeAdmin(ReadOnlyAdmin):
     list_display = ["id", "order", "receipt", "amount_cents", "job_id", "created_at"]
     list_select_related = ["order"]
+
+
+@admin.register(Delivery)
+class DeliveryAdmin(ReadOnlyAdmin):
+    list_display = ["id", "sku", "quantity", "job_id", "created_at"]

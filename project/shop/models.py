@@ -50,6 +50,21 @@ class StockMovement(models.Model):
         return f"{self.quantity} × {self.sku} for order {self.order_id}"
 
 
+class Delivery(models.Model):
+    """Goods that a supplier has announced over the HTTP API: written by an atomic task."""
+
+    job_id = models.UUIDField()
+    sku = models.CharField(max_length=32)
+    quantity = models.PositiveIntegerField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name_plural = "deliveries"
+
+    def __str__(self) -> str:
+        return f"{self.quantity} × {self.sku}"
+
+
 class Charge(models.Model):
     """What the gateway charged for an order: written in the transaction that ends its job."""
 

@@ -1,20 +1,25 @@
-"""The three jobs of an order, one for each way of getting an effect done once; and the report.
+"""The three jobs of an order, one for each way of getting an effect done once; and others.
 
 - `reserve_stock` writes to the database that holds the job: exactly once, with no further care.
 - `charge_card` calls a gateway, and writes what it answered together with the job's completion.
 - `send_receipt` calls a provider that keeps no record with us: once, because it honours keys.
+
+`book_delivery` is offered over the HTTP API, to the systems of suppliers.
 """
 
 import os
 
-from jobqueue import task
+from django.db.models import Sum
+
+from jobqueue import GiveUp, task
 from jobqueue.retry import Backoff
 from project.shop import faults, mail, payments
+from project.shop.catalog import ARTICLES
 from project.shop.checkpoints import Checkpoint, linger
-from project.shop.models import Charge, Order, StockMovement
+from project.shop.models import Charge, Delivery, Order, StockMovement
 from project.shop.reports import report_sales
 
-__all__ = ["charge_card", "report_sales", "reserve_stock", "send_receipt"]
+__all__ = ["book_delivery", "charge_card", "report_sales", "reserve_stock", "send_receipt"]
 
 RETRY = Backoff(base=0.5, factor=2, cap=30)
 """Somebody waits for the order: try again soon, and not for hours."""
@@ -77,3 +82,13 @@ def send_receipt(context, order_id: int) -> dict[str, str]:
     message = mail.send_receipt(order_id, order.email, context.idempotency_key)
     faults.work_a_little()
     return {"message": message}
+
+
+@task(queue_name="stock", retry=RETRY, timeout=30, takes_context=True, expose={"api", "staff"})
+def book_delivery(context, sku: str, quantity: int) -> dict[str, int]:
+    """Put goods that a supplier has announced on the shelf: one row, however often they say so."""
+    if sku not in ARTICLES:
+        raise GiveUp(f"The shop has no article {sku!r}.")
+    Delivery.objects.create(job_id=context.job_id, sku=sku, quantity=quantity)
+    total = Delivery.objects.filter(sku=sku).aggregate(pieces=Sum("quantity"))["pieces"]
+    return {"delivered": quantity, "total": total}

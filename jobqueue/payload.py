@@ -30,6 +30,7 @@ TRACEBACK_FRAMES = 100
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 """Made once: `json.dumps` with options makes an encoder for every call."""
+_decode = json.JSONDecoder().decode
 
 SCRUBBED = '{"scrubbed":true}'
 """What is stored instead of arguments that have been deleted."""
@@ -68,7 +69,7 @@ def decode_arguments(text: str) -> tuple[list[Any], dict[str, Any]]:
             "run again. Enqueue a new one."
         )
     try:
-        document = json.loads(text)
+        document = _decode(text)
         args, kwargs = document["args"], document["kwargs"]
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise InvalidArgument(f"The stored arguments cannot be decoded: {error!r}") from None

@@ -285,15 +285,16 @@ def _try_once(run: Run, connection: BaseDatabaseWrapper, has_next: bool) -> _Tri
             _refuse_open_blocks(connection, depth, run.environment)
             trial.result = _encoded(run, value)
             trial.phase = "finish"
-            if _is_untouched(connection):
-                trial.deferred = True
-                if has_next:
-                    block.keep()
-                    trial.proof.plant()  # there is nothing to commit
+            trial.deferred = _is_untouched(connection)
+            if trial.deferred:
+                is_over = True  # there is nothing to commit
             else:
                 storage = storage_for(connection, run.environment.options)
-                storage.finish_and_commit(run.claim, trial.result, run.state.age_seconds)
+                is_over = storage.finish_and_commit(run.claim, trial.result, run.state.age_seconds)
             trial.phase = "commit"
+            if is_over and has_next and _has_no_hooks(connection):
+                trial.proof.plant()
+                block.keep()
         if block.is_nested:
             trial.proof.plant()  # the released savepoint is the proof
     except BaseException as error:
@@ -383,9 +384,14 @@ def _is_untouched(connection: BaseDatabaseWrapper) -> bool:
     psycopg sends BEGIN with the first statement: an idle session has done nothing since.
     """
     info = getattr(connection.connection, "info", None)
-    if info is None or connection.needs_rollback or len(connection.run_on_commit) != 1:
+    if info is None or connection.needs_rollback or not _has_no_hooks(connection):
         return False
     return int(info.transaction_status) == 0
+
+
+def _has_no_hooks(connection: BaseDatabaseWrapper) -> bool:
+    """Return whether nothing is to be called after the COMMIT but what plants our proof."""
+    return len(connection.run_on_commit) == 1
 
 
 def _encoded(run: Run, value: Any) -> str:

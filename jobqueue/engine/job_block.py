@@ -1,7 +1,8 @@
 """The transaction around the code of an atomic task: one ``atomic()`` block, used again if it can.
 
 psycopg sends BEGIN with the first statement. A job that ran none leaves its block as it was
-opened, so the thread's next job may have it: opening and leaving a block costs Django more than
+opened, and so does one whose COMMIT went with its finish, if nothing waits to be called after it.
+The thread's next job may have such a block: opening and leaving one costs Django more than
 everything else that a small job needs. A kept block belongs to its thread and is left before that
 thread waits for work, or runs anything else than an atomic job.
 """
@@ -20,7 +21,7 @@ from jobqueue.storage.connections import discard
 
 
 class _Kept(threading.local):
-    """The block that this thread's last job left untouched."""
+    """The block that this thread's last job left as it was opened."""
 
     block: Any = None  # Django's Atomic
     connection: BaseDatabaseWrapper | None = None
@@ -60,7 +61,7 @@ class JobBlock:
         return self
 
     def keep(self) -> None:
-        """Say that the block is untouched and that the thread has a next job for it."""
+        """Say that the block holds no transaction and that the thread has a next job for it."""
         self._is_kept = not self.is_nested
 
     def __exit__(

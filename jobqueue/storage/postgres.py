@@ -155,12 +155,13 @@ class PostgresStorage(
             rows = self._run(sql, parameters)
         return bool(rows[0][1])
 
-    def finish_and_commit(self, claim: Claim, result: str, started_ago: float) -> None:
+    def finish_and_commit(self, claim: Claim, result: str, started_ago: float) -> bool:
         is_own = type(self).finish_one is not PostgresStorage.finish_one
         if is_own or not may_go_together(self.connection):
             self.finish_one(claim, result, started_ago)
-        else:
-            finish_and_commit(self.connection, claim, result, started_ago)
+            return False
+        finish_and_commit(self.connection, claim, result, started_ago)
+        return True
 
     def finish_many(self, worker: UUID, successes: Sequence[Success]) -> list[tuple[UUID, int]]:
         return [

@@ -131,14 +131,15 @@ class Storage(
         """
         raise NotImplementedError
 
-    def finish_and_commit(self, claim: Claim, result: str, started_ago: float) -> None:
-        """Finish `claim` as the last thing in its transaction, whose COMMIT may go with it.
+    def finish_and_commit(self, claim: Claim, result: str, started_ago: float) -> bool:
+        """Finish `claim` as the last thing in its transaction; return whether COMMIT went with it.
 
         For callers that leave the transaction at once. Where both go in one round trip Django's
         own COMMIT finds nothing left to do; where they do not, it is the one. Raise as
         `finish_one` does, or what the COMMIT raises: then nothing was committed.
         """
         self.finish_one(claim, result, started_ago)
+        return False
 
     def finish_many(self, worker: UUID, successes: Sequence[Success]) -> list[tuple[UUID, int]]:
         """Finish jobs without effects in one transaction; return (id, fence) of those it did not.

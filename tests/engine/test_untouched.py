@@ -80,6 +80,11 @@ def test_a_job_without_effects_succeeds_all_the_same(bench: Bench):
 
 # --- a block that the next job uses again ----------------------------------------
 
+BEFORE = pytest.mark.parametrize(
+    "before", [lambda context: None, leave], ids=["untouched", "committed"]
+)
+"""What the job did that has left its block to the next."""
+
 
 @pytest.fixture
 def quiet(monkeypatch):
@@ -108,7 +113,7 @@ def test_each_job_in_one_block_has_its_own_transaction(bench: Bench, quiet):
         ended.append(bench.execute(claim, has_next=claim is not claims[-1]))
     bench.flush(*ended)
     home = connections["default"]
-    assert seen == [None, None, home, None, home, None, home]
+    assert seen == [None, home, home, None, home, None, home]
     assert [Ran(claim.id).state for claim in claims] == [
         *("succeeded", "succeeded", "retrying", "succeeded", "retrying", "succeeded", "succeeded")
     ]
@@ -117,26 +122,28 @@ def test_each_job_in_one_block_has_its_own_transaction(bench: Bench, quiet):
 
 
 @POSTGRES
-def test_a_block_is_left_before_a_job_that_is_not_atomic(bench: Bench, quiet):
+@BEFORE
+def test_a_block_is_left_before_a_job_that_is_not_atomic(bench: Bench, quiet, before):
     def body(context):
         assert not connection.in_atomic_block
         leave(context)
 
-    claim, nothing = bench.claim_one(body, plain_job), bench.claim_one(lambda context: None)
-    bench.execute(nothing, has_next=True)
+    claim, first = bench.claim_one(body, plain_job), bench.claim_one(before)
+    bench.execute(first, has_next=True)
     bench.flush(bench.execute(claim, plain_job, has_next=True))
     assert kept_connection() is None
 
 
 @POSTGRES
-def test_a_block_is_left_before_receivers_run(bench: Bench, quiet):
+@BEFORE
+def test_a_block_is_left_before_receivers_run(bench: Bench, quiet, before):
     seen = []
 
     def receiver(**kwargs):
         seen.append(connection.in_atomic_block)
 
-    claim, nothing = bench.claim_one(leave), bench.claim_one(lambda context: None)
-    bench.execute(nothing, has_next=True)
+    claim, first = bench.claim_one(leave), bench.claim_one(before)
+    bench.execute(first, has_next=True)
     task_started.connect(receiver)
     try:
         bench.flush(bench.execute(claim, has_next=True))
@@ -146,9 +153,12 @@ def test_a_block_is_left_before_receivers_run(bench: Bench, quiet):
 
 
 @POSTGRES
-def test_a_session_that_ended_under_a_kept_block_costs_no_attempt(bench: Bench, admin, quiet):
-    claim, nothing = bench.claim_one(leave), bench.claim_one(lambda context: None)
-    bench.execute(nothing, has_next=True)
+@BEFORE
+def test_a_session_that_ended_under_a_kept_block_costs_no_attempt(
+    bench: Bench, admin, quiet, before
+):
+    claim, first = bench.claim_one(leave), bench.claim_one(before)
+    bench.execute(first, has_next=True)
     terminate(admin, session_pid(connection))
     bench.flush(bench.execute(claim))
     ran = Ran(claim.id)
@@ -156,16 +166,29 @@ def test_a_session_that_ended_under_a_kept_block_costs_no_attempt(bench: Bench, 
 
 
 @POSTGRES
-def test_a_block_that_went_with_its_connection_is_no_proof_of_anything(bench: Bench, quiet):
+@BEFORE
+def test_a_block_that_went_with_its_connection_is_no_proof_of_anything(bench: Bench, quiet, before):
     def fail(context):
         leave(context, "never")
         raise ValueError("on purpose")
 
-    claim, nothing = bench.claim_one(fail), bench.claim_one(lambda context: None)
-    bench.execute(nothing, has_next=True)
+    claim, first = bench.claim_one(fail), bench.claim_one(before)
+    bench.execute(first, has_next=True)
     discard(connections["default"])
     bench.flush(bench.execute(claim))
     assert (Ran(claim.id).state, effects(claim.id)) == ("retrying", [])
+
+
+@POSTGRES
+def test_hooks_run_outside_of_any_block_though_a_next_job_waits(bench: Bench, quiet):
+    seen = []
+
+    def body(context):
+        leave(context)
+        transaction.on_commit(lambda: seen.append(connection.in_atomic_block))
+
+    bench.execute(bench.claim_one(body), has_next=True)
+    assert (seen, kept_connection()) == ([False], None)
 
 
 @POSTGRES

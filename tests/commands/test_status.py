@@ -7,8 +7,10 @@ import pytest
 from django.db.models.functions import Now
 
 from jobqueue import control
+from jobqueue.engine.rollups import catch_up
 from jobqueue.management.jobs_commands.status import watch
 from jobqueue.models import Job
+from tests.statistics.making import attempt, failure, record
 from tests.storage.making import buried, insert, register
 
 
@@ -69,6 +71,14 @@ def test_due_jobs_that_nobody_promotes_fail_it_without_bounds(storage, jobs):
     ran = jobs("status", "--json")
     assert ran.code == 1
     assert len(ran.json["problems"]) == 1
+
+
+def test_the_last_hour_is_summed_up(storage, jobs):
+    assert "last hour" not in jobs("status").out
+    now = storage.clock()
+    record(attempt(now, waited=2.0, ran=0.5), failure(now, waited=2.0, ran=0.5))
+    catch_up(storage)
+    assert "last hour: 2 attempts, 1 failed" in jobs("status").out
 
 
 def test_probe_may_fail_for_warnings_too(storage, jobs):

@@ -1,7 +1,9 @@
 """Rollups: every attempt is counted, and none twice, whoever counts and whatever happens then."""
 
 import random
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -285,6 +287,53 @@ def test_only_so_many_gaps_are_remembered(
         record(attempt())
     roll_up(storage)
     assert len(Rolling.objects.get().gaps) == 2
+    assert counted() == expected()
+
+
+@gaps_only
+def test_nothing_is_lost_or_doubled_while_everybody_is_at_it(
+    open_storage: Callable[[], Storage],
+) -> None:
+    """Three write, in transactions that end out of order or are rolled back, and two count."""
+    writers = [open_storage() for _ in range(3)]
+    counters = [open_storage() for _ in range(2)]
+    is_over = threading.Event()
+    errors: list[BaseException] = []
+
+    def guarded(run: Callable[[Storage], None], storage: Storage) -> threading.Thread:
+        def target() -> None:
+            try:
+                run(storage)
+            except BaseException as error:
+                errors.append(error)
+
+        thread = threading.Thread(target=target)
+        thread.start()
+        return thread
+
+    def write(storage: Storage) -> None:
+        chance = random.Random(writers.index(storage))
+        for _ in range(60):
+            with suppress(ZeroDivisionError), transaction_on(storage.connection):
+                for _ in range(chance.randrange(1, 6)):
+                    save_on(storage, attempt(task=f"shop.task{chance.randrange(3)}"))
+                if chance.random() < 0.2:
+                    raise ZeroDivisionError  # its ids are never used
+
+    def count(storage: Storage) -> None:
+        while not is_over.is_set():
+            roll_up(storage, early=True, limit=7)
+
+    counting = [guarded(count, each) for each in counters]
+    for thread in [guarded(write, each) for each in writers]:
+        thread.join(60)
+    is_over.set()
+    for thread in counting:
+        thread.join(60)
+    while (turn := roll_up(counters[0], early=True)) is not None and turn.counted:
+        pass
+    assert errors == []
+    assert Attempt.objects.count() > 100
     assert counted() == expected()
 
 

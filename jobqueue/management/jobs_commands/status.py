@@ -14,6 +14,7 @@ from jobqueue.engine.counts import COUNT_LIMIT
 from jobqueue.engine.documents import plain
 from jobqueue.engine.finding import Finding
 from jobqueue.engine.findings import notices, problems
+from jobqueue.engine.rollups import FAILURES
 from jobqueue.engine.status import DeadWorker, WorkerStatus
 from jobqueue.management.jobs_commands.base import Shell, Subcommand, add_json
 from jobqueue.management.jobs_commands.formats import age, clock_time, duration, whole
@@ -24,7 +25,7 @@ CLEAR = "\x1b[H\x1b[2J"
 
 SHORTEST_WATCH_SECONDS = 0.1
 """Each look is a handful of queries: shorter ones would only load the database."""
-
+HOUR_SECONDS = 3_600.0
 CALM = frozenset({"alive", "stopped"})
 """States of a process that nobody needs to look at."""
 
@@ -99,6 +100,24 @@ def _look(shell: Shell, options: Mapping[str, Any], *, clear: bool = False) -> l
     return wrong
 
 
+def _activity(shell: Shell) -> Iterator[str]:
+    """Say what the last hour was like, if anything happened in it."""
+    hour = control.statistics.totals(HOUR_SECONDS, backend=shell.backend)
+    if hour.attempts:
+        failed = sum(hour.outcomes.get(outcome, 0) for outcome in FAILURES)
+        yield (
+            f"last hour: {hour.attempts:,} attempts, {failed:,} failed, "
+            f"{hour.per_minute:,.0f} a minute now; waited {_spread(hour.wait)}; "
+            f"ran {_spread(hour.run)}"
+        )
+
+
+def _spread(spread: control.statistics.Spread) -> str:
+    if spread.p50 is None or spread.p95 is None:
+        return "–"
+    return f"{spread.p50:.3g} s, one in twenty {spread.p95:.3g} s"
+
+
 def _document(
     current: control.Status, wrong: Sequence[Finding], others: Sequence[Finding]
 ) -> dict[str, Any]:
@@ -120,6 +139,7 @@ def _page(
     )
     yield ""
     yield from _counts(shell, current)
+    yield from _activity(shell)
     yield ""
     yield from _queues(shell, current)
     if current.workers or current.dead_workers:

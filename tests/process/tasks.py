@@ -1,6 +1,7 @@
 """Tasks of tests/process: each leaves a note when it starts, and effects that can be counted."""
 
 import asyncio
+import gc
 import logging
 import os
 import re
@@ -8,6 +9,9 @@ import signal
 import socket
 import subprocess
 import time
+from collections import Counter
+from contextvars import Context
+from types import TracebackType
 
 from jobqueue import task
 from tests.app.models import Effect
@@ -302,3 +306,43 @@ def nothing_but_ask_code(context):
     import changing
 
     return changing.VALUE
+
+
+@task(takes_context=True, max_attempts=1)
+def nothing_but_litter(context, number):
+    """Log, report, and in every other case fail with large locals in a frame of the traceback."""
+    ballast = [number] * 10_000
+    context.progress(number, len(ballast))
+    context.log.info("job %d", number)
+    if number % 2:
+        raise ValueError("on purpose")
+
+
+@task(takes_context=True, max_attempts=1)
+async def nothing_but_litter_in_coroutine(context, number):
+    """The same in a coroutine."""
+    nothing_but_litter.func(context, number)
+
+
+@task(takes_context=True)
+def nothing_but_count_objects(context):
+    """Return how many objects of ours, errors, tracebacks and contexts live here, and are held."""
+    from jobqueue.runtime.worker import Worker
+
+    gc.collect()
+    living = gc.get_objects()
+    types = [type(each) for each in living]
+    ours = Counter(
+        f"{one.__module__}.{one.__qualname__}"
+        for one in types
+        if str(one.__module__).startswith("jobqueue.")
+        or issubclass(one, (TracebackType, Context, BaseException))
+    )
+    (worker,) = (each for each in living if type(each) is Worker)
+    entries = {
+        "held": len(worker._held.held()),
+        "outbox": len(worker._outbox),
+        "used entries of the ledger": worker._ledger.capacity - len(worker._ledger._free),
+        "coroutines": len(worker._coroutines._tasks),
+    }
+    return ours | entries

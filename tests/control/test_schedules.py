@@ -344,6 +344,21 @@ def test_the_overview_says_how_each_schedule_is(storage, actor):
     assert found["ticking"].words == "At the start of every hour"
 
 
+def test_status_tells_schedules_that_nobody_ticks_and_those_that_cannot(storage):
+    for name in ("late", "on time", "disabled", "gone", "failing"):
+        make(name)
+    long_ago = datetime(2026, 1, 1, tzinfo=UTC)
+    Schedule.objects.exclude(name="on time").update(look_at=long_ago)
+    Schedule.objects.filter(name="disabled").update(enabled=False)
+    Schedule.objects.filter(name="gone").update(source="code", undeclared_at=long_ago)
+    Schedule.objects.filter(name="failing").update(error="its task is gone")
+    current = control.status()
+    assert current.late_schedules == ["late"]
+    assert current.failing_schedules == {"failing": "its task is gone"}
+    Schedule.objects.filter(name="on time").update(look_at=None, last_tick=long_ago)
+    assert control.status().late_schedules == ["late", "on time"]
+
+
 # --- rows that others write ----------------------------------------
 
 

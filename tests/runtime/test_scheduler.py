@@ -6,9 +6,10 @@ import pytest
 from django.utils import timezone
 
 from jobqueue import control, hints
-from jobqueue.models import Job
+from jobqueue.engine import declared
+from jobqueue.models import Job, Schedule
 from jobqueue.runtime import scheduler as scheduler_module
-from jobqueue.runtime.scheduler import PRUNE_SECONDS, SWEEP_SECONDS, Scheduler
+from jobqueue.runtime.scheduler import PRUNE_SECONDS, SWEEP_SECONDS, SYNC_SECONDS, Scheduler
 from tests.engine.bench import Bench, Ran
 from tests.engine.test_sweeps import ended
 from tests.runtime.clock import Clock
@@ -154,3 +155,59 @@ def test_a_lost_connection_is_replaced(bench, make, hinted):
     job = due_later(bench)
     scheduler.run_once()
     assert job.state == "ready"
+
+
+# --- schedules ----------------------------------------
+
+
+HOURLY = {"task": "tests.app.tasks.record", "every": 3_600}
+
+
+@pytest.fixture
+def declare(settings, monkeypatch):
+    """Declares schedules in the settings."""
+    monkeypatch.setattr(declared, "_declared", {})
+
+    def declare_in_settings(**schedules):
+        settings.TASKS = {
+            "default": {**settings.TASKS["default"], "OPTIONS": {"SCHEDULES": schedules}}
+        }
+
+    return declare_in_settings
+
+
+def missed_a_tick() -> None:
+    Schedule.objects.update(last_tick=timezone.now() - timedelta(minutes=61), look_at=None)
+
+
+def test_declared_schedules_get_their_rows_at_the_first_turn_and_tick_at_any(
+    make, declare, hinted, clock
+):
+    declare(ping=HOURLY)
+    scheduler = make()
+    scheduler.run_once()
+    assert Schedule.objects.get().name == "ping"
+    missed_a_tick()
+    scheduler.run_once()
+    assert Job.objects.get().schedule == "ping"
+    assert {"default"} in hinted
+
+
+def test_what_another_version_declares_is_compared_now_and_then(make, declare, hinted, clock):
+    declare(ping=HOURLY)
+    scheduler = make()
+    scheduler.run_once()
+    declare(ping={**HOURLY, "every": 7})
+    scheduler.run_once()
+    assert Schedule.objects.get().every_seconds == 3_600
+    clock.advance(SYNC_SECONDS * 1.3)
+    scheduler.run_once()
+    assert Schedule.objects.get().every_seconds == 7
+
+
+def test_without_maintenance_nothing_ticks(make, declare, hinted, clock):
+    declare(ping=HOURLY)
+    make().run_once()
+    missed_a_tick()
+    make(only_promote=True).run_once()
+    assert Job.objects.count() == 0

@@ -148,6 +148,10 @@ test-django60: ## run the tests on Django 6.0
 	.venv-django60/bin/python manage.py makemigrations --check --dry-run
 	.venv-django60/bin/python -m pytest --database=postgres $(ARGS)
 
+.PHONY: fuzz-api
+fuzz-api: venv ## send the HTTP API what its document allows, and does not (ARGS="--examples 500")
+	$(RUN) -m tests.fuzz $(ARGS)
+
 LINTS := lint-code lint-format lint-types lint-floors lint-migrations lint-tree lint-scripts lint-image
 
 .PHONY: lint $(LINTS)

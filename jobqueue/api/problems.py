@@ -80,6 +80,8 @@ class Problem(Exception):
         """Return the answer."""
         response = JsonResponse(self.as_dict(), status=self.status, content_type=CONTENT_TYPE)
         response["Cache-Control"] = "no-store"
+        if self.status >= 500:
+            response._has_been_logged = True  # type: ignore[attr-defined] # with its traceback
         for name, value in self.headers.items():
             response[name] = value
         return response

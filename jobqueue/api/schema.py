@@ -44,7 +44,7 @@ class ApiSchema(AutoSchema):
 
     def get_tags(self) -> list[str]:
         """Return the resource: the first part of the address."""
-        return [self.path.strip("/").split("/")[0]]
+        return [self.path.strip("/").split("/")[0].partition(".")[0]]
 
     def get_summary(self) -> str | None:
         """Return the first sentence of the method's docstring."""

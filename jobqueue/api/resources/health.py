@@ -123,6 +123,7 @@ class ReadyView(ApiView):
             answer["checks"] = _checks(found, failures)
         response = Response(answer, status=503 if failures else 200)
         response["Cache-Control"] = "no-store"
+        response._has_been_logged = True  # a probe that fails is no error of this process
         return response
 
 

@@ -1,0 +1,1 @@
+"""Requests that the OpenAPI document allows, and that it does not, against a real site."""

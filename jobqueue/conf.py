@@ -63,6 +63,14 @@ a transaction should be, shorter than a visitor waits. After that it raises KeyB
 TWIN_PATIENCE_SECONDS = 5.0
 """A unique job that could have started so long ago, and is locked by enqueues that met it, gets its
 turn: further ones shut each other out, and a claim waits in their line."""
+REQUEST_WAIT_SECONDS = 1.0
+"""How long an HTTP request waits for another of the same idempotency key, and for any lock: such a
+transaction takes some milliseconds, and who waits holds a thread of the server."""
+REQUEST_IDLE_SECONDS = 5.0
+"""How long a session may sit between two statements of a request: a process that is frozen there
+would keep its key, and whoever repeats the request, from going on."""
+REQUEST_TRIES = 4
+"""How often a request is run before it gives up on serialization failures and deadlocks."""
 AUDIT_PATIENCE_SECONDS = 30.0
 """How long a due or orphaned job may wait before an audit reports it: every sweep runs far more
 often than that."""

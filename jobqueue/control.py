@@ -37,6 +37,7 @@ from jobqueue.engine.bulk_steps import run_step as bulk_step
 from jobqueue.engine.changes import LOCKED, NOT_FOUND, REFUSED, Ids, change_jobs
 from jobqueue.engine.draining import drain_worker
 from jobqueue.engine.findings import Finding, findings, notices, problems
+from jobqueue.engine.idempotency import Given, request_key
 from jobqueue.engine.job_pages import JobPage, job_page
 from jobqueue.engine.limit_rows import LimitStatus, lift_limit, limits, reset_limit, set_limit
 from jobqueue.engine.making import HAS_TWIN, NOT_OFFERED, UNREADABLE, Copied, enqueue, run_again
@@ -56,22 +57,29 @@ from jobqueue.engine.schedules import (
     update_schedule,
 )
 from jobqueue.engine.status import Status, status
+from jobqueue.engine.submission import MAX_SUBMISSIONS, Submission, submit
 from jobqueue.engine.verbs import ACTIONS, allowed_actions
 from jobqueue.exceptions import InvalidArgument, JobNotFound, RowLocked, TaskNotExposed, WrongState
 from jobqueue.states import State
 from jobqueue.storage.moving import SUPERSEDED
+from jobqueue.storage.records import RequestKey, StoredAnswer
 
 __all__ = [
     "ACTIONS",
+    "MAX_SUBMISSIONS",
     "Actor",
     "Copied",
     "Finding",
+    "Given",
     "JobPage",
     "LimitStatus",
     "Outcome",
     "Preview",
     "Readiness",
+    "RequestKey",
     "Status",
+    "StoredAnswer",
+    "Submission",
     "allowed_actions",
     "bulk_operation",
     "bulk_operations",
@@ -101,6 +109,7 @@ __all__ = [
     "prune",
     "readiness",
     "reprioritize",
+    "request_key",
     "requeue",
     "require_change",
     "reschedule",
@@ -113,6 +122,7 @@ __all__ = [
     "set_limit",
     "statistics",
     "status",
+    "submit",
     "update_schedule",
 ]
 

@@ -8,7 +8,14 @@
     │   ├── InvalidRunAfter
     │   ├── InvalidExpires
     │   ├── InvalidUniqueKey
-    │   └── InvalidSchedule                    with a reason for each field
+    │   ├── InvalidSchedule                    with a reason for each field
+    │   ├── InvalidSubmission                  what a client asked to enqueue, by its places
+    │   └── InvalidIdempotencyKey
+    ├── IdempotencyKeyReused                   another request had this key
+    ├── IdempotencyKeyInProgress               … or the same one has not ended
+    ├── UniqueKeyTaken                         a job of somebody else holds the unique key
+    ├── TransactionOpen                        around what must be committed before its answer
+    ├── DatabaseUnavailable                    whether it was committed may not be known
     ├── UnsupportedType(TypeError)             an argument or result JSON cannot hold
     ├── KeyBusy                                somebody else is enqueueing this unique key
     ├── LeaseLost                              the guard did not match
@@ -30,9 +37,9 @@ Each carries a ``code`` (kebab-case) that the HTTP API maps to a problem type.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 from uuid import UUID
 
 from django.core.exceptions import ImproperlyConfigured
@@ -107,6 +114,73 @@ class InvalidSchedule(InvalidArgument):
     def __init__(self, errors: Mapping[str, str]):
         super().__init__("; ".join(f"{field}: {reason}" for field, reason in errors.items()))
         self.errors = dict(errors)
+
+
+class Flaw(NamedTuple):
+    """One thing wrong with what a client sent: where (a JSON pointer, RFC 6901), and what to do."""
+
+    pointer: str
+    detail: str
+    code: str = "invalid-argument"
+
+
+class InvalidSubmission(InvalidArgument):
+    """What a client asked to enqueue cannot be: each of `errors` says where and why."""
+
+    code = "invalid-fields"
+
+    def __init__(self, errors: Sequence[Flaw]):
+        super().__init__("; ".join(f"{e.pointer or 'the body'}: {e.detail}" for e in errors[:10]))
+        self.errors = tuple(errors)
+
+
+class InvalidIdempotencyKey(InvalidArgument):
+    """An idempotency key is not 1 to 255 printable ASCII characters."""
+
+    code = "invalid-idempotency-key"
+
+
+class IdempotencyKeyReused(JobQueueError):
+    """The key came with another request before. Use a new key for a new request."""
+
+    code = "idempotency-key-reused"
+
+
+class IdempotencyKeyInProgress(JobQueueError):
+    """The first request with this key has not ended. Repeat this one, as it is, in a moment."""
+
+    code = "idempotency-key-in-progress"
+
+
+class UniqueKeyTaken(JobQueueError):
+    """A job that is not the caller's holds the unique key; nothing was enqueued.
+
+    errors: which of the requested jobs.
+    """
+
+    code = "unique-key-taken"
+
+    def __init__(self, errors: Sequence[Flaw]):
+        super().__init__(
+            "Another job holds this unique key, so nothing was enqueued. Try again later."
+        )
+        self.errors = tuple(errors)
+
+
+class TransactionOpen(JobQueueError):
+    """A transaction is open around what must be committed before it is answered."""
+
+    code = "transaction-open"
+
+
+class DatabaseUnavailable(JobQueueError):
+    """The database was lost, or too busy, before it could say that the change is committed.
+
+    Whether it is may not be known. A request with an idempotency key can be repeated as it is: it
+    is answered as the first was, or done now.
+    """
+
+    code = "unavailable"
 
 
 class UnsupportedType(JobQueueError, TypeError):

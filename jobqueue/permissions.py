@@ -28,6 +28,7 @@ PERMISSION_OF: Mapping[str, str] = {
     "reprioritize": "jobqueue.reprioritize_job",
     "move": "jobqueue.reprioritize_job",
     "enqueue": "jobqueue.enqueue_job",
+    "submit": "jobqueue.enqueue_job",
     "run_again": "jobqueue.enqueue_job",
     "prune": "jobqueue.delete_job",
     "pause": "jobqueue.pause_queue",

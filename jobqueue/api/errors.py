@@ -57,6 +57,21 @@ def _try_again(error: ours.JobQueueError) -> Problem:
     return Problem(error.code, str(error), headers={"Retry-After": str(RETRY_SECONDS)})
 
 
+def _flaws(error: ours.InvalidSubmission | ours.UniqueKeyTaken) -> Problem:
+    """Return the problem of `error`: of the kind of its flaws, where they are all of one."""
+    kinds = {flaw.code for flaw in error.errors} & set(PROBLEMS) - {ours.InvalidArgument.code}
+    is_one = len(kinds) == 1 and all(flaw.code in kinds for flaw in error.errors)
+    return Problem(
+        kinds.pop() if is_one else error.code,
+        errors=[FieldError(flaw.detail, pointer=flaw.pointer) for flaw in error.errors],
+    )
+
+
+def _invalid_key(error: ours.InvalidIdempotencyKey) -> Problem:
+    errors = [FieldError(str(error), header="Idempotency-Key")]
+    return Problem(error.code, str(error), errors=errors)
+
+
 def _invalid_filter(error: ours.InvalidFilter) -> Problem:
     return Problem(
         error.code,
@@ -124,6 +139,11 @@ _TRANSLATIONS: tuple[tuple[type[Exception], Callable[[Any], Problem]], ...] = (
     (ours.WrongState, _wrong_state),
     (ours.RowLocked, _try_again),
     (ours.KeyBusy, _try_again),
+    (ours.IdempotencyKeyInProgress, _try_again),
+    (ours.DatabaseUnavailable, _try_again),
+    (ours.InvalidSubmission, _flaws),
+    (ours.UniqueKeyTaken, _flaws),
+    (ours.InvalidIdempotencyKey, _invalid_key),
     (ours.InvalidFilter, _invalid_filter),
     (ours.InvalidSchedule, _invalid_schedule),
     (drf.NotAuthenticated, _not_authenticated),

@@ -143,6 +143,15 @@ PROBLEMS = _by_code(
             "the same when you repeat one.",
         ),
         ProblemType(
+            "invalid-idempotency-key", 400, "Invalid idempotency key",
+            "A key is 1 to 255 printable ASCII characters, such as a UUID. None is ever cut.",
+        ),
+        ProblemType(
+            "unique-key-taken", 409, "Unique key taken",
+            "A job that you may not see holds the unique key. Nothing was enqueued; it may be "
+            "free later.",
+        ),
+        ProblemType(
             "schedule-changed", 409, "Schedule changed", "Read it again, and repeat your change."
         ),
         ProblemType(
@@ -165,7 +174,9 @@ PROBLEMS = _by_code(
         ),
         ProblemType(
             "unavailable", 503, "Unavailable",
-            "The database cannot be reached. Send the same again after Retry-After seconds.",
+            "The database did not answer, so what was asked may or may not have been done. Send "
+            "the same again after Retry-After seconds, with the same Idempotency-Key where it "
+            "enqueues.",
         ),
     )
 )  # fmt: skip

@@ -74,10 +74,16 @@ def bound_arguments(
 
 def parameters_of(function: Callable[..., Any], takes_context: bool) -> dict[str, Any]:
     """Return the parameters and their defaults, None where there is none; not the context's."""
+    found = signature_of(function, takes_context)
+    return {p.name: None if p.default is Parameter.empty else p.default for p in found}
+
+
+def signature_of(function: Callable[..., Any], takes_context: bool) -> list[Parameter]:
+    """Return the parameters of what really runs, in order and without hints; not the context's."""
     found = list(_shape(function).signature.parameters.values())
     if takes_context and found[0].kind is not Parameter.VAR_POSITIONAL:
         del found[0]
-    return {p.name: None if p.default is Parameter.empty else p.default for p in found}
+    return found
 
 
 @cache

@@ -23,11 +23,11 @@ from jobqueue.conf import jobqueue_aliases
 from jobqueue.engine.changes import Change, Ids, change_jobs, jobs, send_hints
 from jobqueue.engine.enqueue import creator
 from jobqueue.engine.operations import MAX_ROWS, Actor, Desk, Outcome, parse_ids
-from jobqueue.engine.registry import registry
+from jobqueue.engine.registry import discover, registry
 from jobqueue.engine.uniqueness import insert_unique
 from jobqueue.engine.verbs import ACTIONS
 from jobqueue.events import emit
-from jobqueue.exceptions import InvalidArgument, TaskNotExposed, TaskNotRegistered
+from jobqueue.exceptions import InvalidArgument, TaskNotExposed
 from jobqueue.ids import new_job_id
 from jobqueue.models import Job, JobTag
 from jobqueue.payload import decode_arguments
@@ -50,16 +50,15 @@ HAS_TWIN = "has a twin"
 def exposed_task(name: str, surface: str) -> JobTask[..., Any]:
     """Return the task called `name` if `surface` offers it.
 
-    Raise TaskNotRegistered in a shell, TaskNotExposed elsewhere.
+    Raise TaskNotRegistered in a shell, TaskNotExposed elsewhere. Only a shell may import a module
+    by naming a task in it; elsewhere it is one of those that a worker would import by itself.
     """
     wanted = EXPOSURE.get(surface)
-    try:
-        task = registry.get(name)
-    except TaskNotRegistered:
-        if wanted is None:
-            raise
-        task = None
-    if task is None or (wanted is not None and wanted not in task.expose):
+    if wanted is None:
+        return registry.get(name)
+    discover()
+    task = registry.known(name)
+    if task is None or wanted not in task.expose:
         raise TaskNotExposed(
             f"No task {name!r} is offered here. A task is where its definition says "
             f'expose={{"{wanted}"}}.'

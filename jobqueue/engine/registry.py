@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from django.apps import apps
@@ -57,6 +58,10 @@ class Registry:
         if name in self._misses:
             raise TaskNotRegistered(self._misses[name])
         return self._look_for(name)
+
+    def known(self, name: str) -> JobTask[..., Any] | None:
+        """Return the task called `name` if it is registered; nothing is imported."""
+        return self._tasks.get(name)
 
     def names(self) -> list[str]:
         """Return the names of all registered tasks, sorted."""
@@ -143,3 +148,10 @@ def autodiscover(options: Options) -> None:
         importlib.import_module(module_name)
     if mail_aliases():
         importlib.import_module(f"{MAIL}.tasks")
+
+
+@cache
+def discover() -> None:
+    """Import, once in this process, the tasks of every alias, as its workers do."""
+    for alias in jobqueue_aliases():
+        autodiscover(options_for(alias))

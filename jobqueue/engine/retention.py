@@ -64,6 +64,17 @@ def scrub(storage: Storage, options: Options, should_stop: Callable[[], bool] = 
     return sum(storage.scrub_arguments(ids, seconds) for ids in batches)
 
 
+def prune_requests(storage: Storage, should_stop: Callable[[], bool] = never) -> int:
+    """Delete idempotency keys whose time is over, batch by batch; return how many."""
+    pruned = 0
+    while not should_stop():
+        count = storage.prune_requests(PRUNE_BATCH)
+        pruned += count
+        if count < PRUNE_BATCH:
+            break
+    return pruned
+
+
 def rules_of(retention: Retention) -> list[AgeRule]:
     """Return the rules of a retention; what it keeps has one, too."""
     rules = [

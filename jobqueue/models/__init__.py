@@ -9,6 +9,7 @@ from jobqueue.models.attempt import Attempt
 from jobqueue.models.bulk_operation import BulkOperation, BulkState
 from jobqueue.models.cancel_request import CancelRequest
 from jobqueue.models.error_group import ErrorGroup
+from jobqueue.models.idempotency_key import IdempotencyKey
 from jobqueue.models.job import Job
 from jobqueue.models.limit import Limit, LimitUse
 from jobqueue.models.log_line import LogLine
@@ -28,6 +29,7 @@ __all__ = [
     "BulkState",
     "CancelRequest",
     "ErrorGroup",
+    "IdempotencyKey",
     "Job",
     "JobTag",
     "Limit",

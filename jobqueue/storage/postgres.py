@@ -29,6 +29,7 @@ from jobqueue.storage.connections import transaction_on
 from jobqueue.storage.errors import LOCK_NOT_AVAILABLE, sqlstate
 from jobqueue.storage.postgres_commit import finish_and_commit, may_go_together
 from jobqueue.storage.postgres_health import PostgresHealth
+from jobqueue.storage.postgres_idempotency import PostgresIdempotency
 from jobqueue.storage.postgres_limits import PostgresLimits
 from jobqueue.storage.postgres_moving import PostgresMoving
 from jobqueue.storage.postgres_reports import PostgresReports
@@ -65,6 +66,7 @@ from jobqueue.storage.statements import statement
 class PostgresStorage(
     PostgresLimits,
     PostgresHealth,
+    PostgresIdempotency,
     PostgresReports,
     PostgresRequests,
     PostgresRetention,

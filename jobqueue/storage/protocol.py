@@ -23,6 +23,7 @@ from django.utils.module_loading import import_string
 
 from jobqueue.states import Blame
 from jobqueue.storage.health import HealthProtocol
+from jobqueue.storage.idempotency import IdempotencyStorage
 from jobqueue.storage.limits import LimitStatements
 from jobqueue.storage.records import (
     Claim,
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 class Storage(
     LimitStatements,
     HealthProtocol,
+    IdempotencyStorage,
     ReportStorage,
     RequestStorage,
     RetentionStorage,

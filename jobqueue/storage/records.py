@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from jobqueue.limits import queue_key
@@ -341,3 +342,35 @@ class Verdict(NamedTuple):
 
     outcome: str | None
     still_ours: bool
+
+
+class RequestKey(NamedTuple):
+    """Which request of whom: `key` is unique to a caller and a route, `fingerprint` is its body."""
+
+    caller: str
+    route: str
+    key: str
+    fingerprint: str
+
+
+class StoredAnswer(NamedTuple):
+    """An answer over HTTP, to be given again byte for byte."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class KeptRequest(NamedTuple):
+    """What is kept under a key. answer: None only within the transaction that is making it."""
+
+    fingerprint: str
+    answer: StoredAnswer | None
+
+
+def kept_request(row: Sequence[Any]) -> KeptRequest:
+    """Return a row of fingerprint, status, headers (as text) and body."""
+    fingerprint, status, headers, body = row
+    if status is None:
+        return KeptRequest(fingerprint, None)
+    return KeptRequest(fingerprint, StoredAnswer(status, json.loads(headers), bytes(body)))

@@ -38,6 +38,7 @@ from jobqueue.storage.rows import (
     lease_errors,
     lease_lost,
 )
+from jobqueue.storage.sqlite_idempotency import SQLiteIdempotency
 from jobqueue.storage.sqlite_limits import SQLiteLimits, claim_of
 from jobqueue.storage.sqlite_moving import SQLiteMoving
 from jobqueue.storage.sqlite_operators import SQLiteOperators
@@ -51,6 +52,7 @@ _NO_ERROR = {"error_class": None, "error_message": None, "error_fingerprint": No
 
 
 class SQLiteStorage(
+    SQLiteIdempotency,
     SQLiteMoving,
     SQLiteReports,
     SQLiteRequests,

@@ -32,7 +32,9 @@ class Api:
 
     def request(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
         """Send `body` as JSON; text and bytes as they are; none without one."""
-        sent = {} if body is None else {"data": body, "content_type": "application/json"}
+        sent = {} if body is None else {"data": body}
+        if method.lower() not in ("get", "head"):
+            sent["content_type"] = "application/json"
         send = getattr(self.client, method.lower())
         return send(PREFIX + path, headers=self.headers | headers, **sent)
 

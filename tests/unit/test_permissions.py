@@ -24,6 +24,9 @@ READING = {
     "findings",
     "notices",
     "problems",
+    "request_key",
+    "readiness",
+    "job_page",
 }
 OF_THEIR_VERB = {"bulk_start", "bulk_stop", "bulk_resume", "bulk_step"}
 

@@ -40,7 +40,15 @@ from jobqueue.engine.findings import Finding, findings, notices, problems
 from jobqueue.engine.idempotency import Given, request_key
 from jobqueue.engine.job_pages import JobPage, job_page
 from jobqueue.engine.limit_rows import LimitStatus, lift_limit, limits, reset_limit, set_limit
-from jobqueue.engine.making import HAS_TWIN, NOT_OFFERED, UNREADABLE, Copied, enqueue, run_again
+from jobqueue.engine.making import (
+    HAS_TWIN,
+    NOT_OFFERED,
+    UNREADABLE,
+    Copied,
+    enqueue,
+    exposed_tasks,
+    run_again,
+)
 from jobqueue.engine.operations import Actor, Desk, Outcome
 from jobqueue.engine.pruning import prune
 from jobqueue.engine.queues import pause, resume
@@ -56,6 +64,7 @@ from jobqueue.engine.schedules import (
     run_schedule,
     update_schedule,
 )
+from jobqueue.engine.signatures import schema_of
 from jobqueue.engine.status import Status, status
 from jobqueue.engine.submission import MAX_SUBMISSIONS, Submission, submit
 from jobqueue.engine.verbs import ACTIONS, allowed_actions
@@ -97,6 +106,7 @@ __all__ = [
     "drain_worker",
     "enable_schedule",
     "enqueue",
+    "exposed_tasks",
     "findings",
     "job_page",
     "lift_limit",
@@ -119,6 +129,7 @@ __all__ = [
     "run_now",
     "run_schedule",
     "schedules",
+    "schema_of",
     "set_limit",
     "statistics",
     "status",

@@ -66,6 +66,14 @@ def exposed_task(name: str, surface: str) -> JobTask[..., Any]:
     return task
 
 
+def exposed_tasks(surface: str) -> list[JobTask[..., Any]]:
+    """Return the tasks that `surface` offers, by name; a shell is offered all."""
+    discover()
+    wanted = EXPOSURE.get(surface)
+    offered = (task for task in registry if wanted is None or wanted in task.expose)
+    return sorted(offered, key=lambda task: task.module_path)
+
+
 def enqueue(
     task: str,
     args: Sequence[Any],

@@ -10,20 +10,46 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from jobqueue import control
 from jobqueue.api.access import SIGNED_IN, needs
 from jobqueue.api.caller import SURFACE
 from jobqueue.api.views import ApiView
-from jobqueue.engine.making import EXPOSURE
-from jobqueue.engine.registry import registry
+from jobqueue.tasks import JobTask
+
+EXAMPLE = {
+    "tasks": [
+        {
+            "name": "shop.tasks.send_receipt",
+            "description": "Mail the receipt of an order.",
+            "queue_name": "mail",
+            "priority": 0,
+            "args": {
+                "type": "array",
+                "prefixItems": [{"title": "order_id", "type": "integer"}],
+                "items": False,
+            },
+            "kwargs": {
+                "type": "object",
+                "properties": {"order_id": {"type": "integer"}},
+                "additionalProperties": False,
+                "required": ["order_id"],
+            },
+        }
+    ]
+}
 
 
 class TaskDocument(serializers.Serializer[Any]):  # type: ignore[type-arg,unused-ignore]
     """One task that may be enqueued."""
 
-    name = serializers.CharField()
-    description = serializers.CharField()
-    queue_name = serializers.CharField()
+    name = serializers.CharField(help_text="What `task` of a job says.")
+    description = serializers.CharField(allow_blank=True)
+    queue_name = serializers.CharField(help_text="Where its jobs go unless they say otherwise.")
     priority = serializers.IntegerField()
+    args = serializers.JSONField(help_text="JSON Schema of the arguments by place.")
+    kwargs = serializers.JSONField(
+        help_text="JSON Schema of the arguments by name. What is `required` may come in either."
+    )
 
 
 class TaskList(serializers.Serializer[Any]):  # type: ignore[type-arg,unused-ignore]
@@ -35,38 +61,26 @@ class TaskList(serializers.Serializer[Any]):  # type: ignore[type-arg,unused-ign
 class TasksView(ApiView):
     """What this caller may enqueue, with a schema of the arguments."""
 
-    @extend_schema(
-        responses={200: TaskList},
-        examples=[
-            OpenApiExample(
-                "one task",
-                value={
-                    "tasks": [
-                        {
-                            "name": "shop.tasks.send_receipt",
-                            "description": "Mail the receipt of an order.",
-                            "queue_name": "mail",
-                            "priority": 0,
-                        }
-                    ]
-                },
-            )
-        ],
-    )
+    @extend_schema(responses={200: TaskList}, examples=[OpenApiExample("one task", value=EXAMPLE)])
     @needs(SIGNED_IN)
     def get(self, request: Request) -> Response:
-        """List the tasks that are exposed to the API; none without the permission to enqueue."""
-        offered: list[dict[str, Any]] = [
-            {
-                "name": task.module_path,
-                "description": (task.func.__doc__ or "").strip().split("\n")[0],
-                "queue_name": task.queue_name,
-                "priority": task.priority,
-            }
-            for task in registry
-            if EXPOSURE[SURFACE] in task.expose and self.caller.may("enqueue")
-        ]
-        return Response({"tasks": sorted(offered, key=lambda task: task["name"])})
+        """List the tasks that may be enqueued.
+
+        Those that are exposed to the API, with a schema of their arguments; none for a caller who
+        may not enqueue.
+        """
+        offered = control.exposed_tasks(SURFACE) if self.caller.may("enqueue") else []
+        return Response({"tasks": [_document(task) for task in offered]})
+
+
+def _document(task: JobTask[..., Any]) -> dict[str, Any]:
+    return {
+        "name": task.module_path,
+        "description": " ".join((task.func.__doc__ or "").strip().split("\n\n")[0].split()),
+        "queue_name": task.queue_name,
+        "priority": task.priority,
+        **control.schema_of(task),
+    }
 
 
 routes = [path("tasks/", TasksView.as_view(), name="tasks")]

@@ -20,7 +20,7 @@ def holders() -> list[Job]:
 
 
 def test_killed_holders_of_a_limit_are_replaced_and_never_exceeded(site):
-    program = site.runworker("--processes", "3", "--threads", "2", SUSPICIONS=KILLS + 50)
+    program = site.runworker("--processes", "3", "--threads", "2", SUSPICIONS=100)
     program.workers(3)
     jobs = [wait_under_a_limit.enqueue("gate") for _ in range(9)]
     for _ in range(KILLS):

@@ -1,6 +1,7 @@
 """The Django app."""
 
 from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
 
 
 class JobQueueConfig(AppConfig):
@@ -8,7 +9,7 @@ class JobQueueConfig(AppConfig):
 
     name = "jobqueue"
     label = "jobqueue"
-    verbose_name = "Job queue"
+    verbose_name = _("Job queue")
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:

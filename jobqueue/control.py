@@ -65,7 +65,8 @@ from jobqueue.engine.schedules import (
     update_schedule,
 )
 from jobqueue.engine.signatures import schema_of
-from jobqueue.engine.status import Status, status
+from jobqueue.engine.status import QueueStatus, Status, status
+from jobqueue.engine.status import queue_statuses as queues
 from jobqueue.engine.submission import MAX_SUBMISSIONS, Submission, submit
 from jobqueue.engine.verbs import ACTIONS, allowed_actions
 from jobqueue.exceptions import InvalidArgument, JobNotFound, RowLocked, TaskNotExposed, WrongState
@@ -84,6 +85,7 @@ __all__ = [
     "LimitStatus",
     "Outcome",
     "Preview",
+    "QueueStatus",
     "Readiness",
     "RequestKey",
     "Status",
@@ -117,6 +119,7 @@ __all__ = [
     "preview_schedule",
     "problems",
     "prune",
+    "queues",
     "readiness",
     "reprioritize",
     "request_key",

@@ -13,7 +13,7 @@ from django.utils.module_loading import import_string
 
 from jobqueue.conf import Options, jobqueue_aliases, parse
 
-SITE_KEYS = ("API", "LIVE", "REDACT")
+SITE_KEYS = ("ADMIN", "API", "LIVE", "REDACT")
 """The keys of the JOBQUEUE setting."""
 
 SHARED = {

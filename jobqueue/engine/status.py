@@ -53,6 +53,8 @@ class QueueStatus:
     paused: bool = False
     paused_by: str = ""
     paused_reason: str = ""
+    paused_at: datetime | None = None
+    limited: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +169,15 @@ def status(
     )
 
 
+def queue_statuses(
+    backend: str = DEFAULT_TASK_BACKEND_ALIAS, count_limit: int = COUNT_LIMIT
+) -> tuple[QueueStatus, ...]:
+    """Return the queues that the settings name, that hold ready jobs, or that somebody touched."""
+    options = options_for(backend)
+    storage = storage_for(connections[options.database], options)
+    return _queues(storage, options.database, _configured_queues(backend), count_limit)
+
+
 # --- parts ----------------------------------------
 
 
@@ -237,8 +248,17 @@ def _queues(
 
 def _queue(name: str, ready: Count, seconds: float | None, row: Queue | None) -> QueueStatus:
     if row is None or not row.paused:
-        return QueueStatus(name, ready, seconds)
-    return QueueStatus(name, ready, seconds, True, row.paused_by, row.paused_reason)
+        return QueueStatus(name, ready, seconds, limited=row is not None and row.limited)
+    return QueueStatus(
+        name=name,
+        ready=ready,
+        oldest_ready_seconds=seconds,
+        paused=True,
+        paused_by=row.paused_by,
+        paused_reason=row.paused_reason,
+        paused_at=row.paused_at,
+        limited=row.limited,
+    )
 
 
 def _workers(database: str, alive: Sequence[WorkerRow]) -> tuple[WorkerStatus, ...]:

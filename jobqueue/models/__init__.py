@@ -8,6 +8,7 @@ from jobqueue.models.action import Action
 from jobqueue.models.attempt import Attempt
 from jobqueue.models.bulk_operation import BulkOperation, BulkState
 from jobqueue.models.cancel_request import CancelRequest
+from jobqueue.models.dead_letter import DeadLetter
 from jobqueue.models.error_group import ErrorGroup
 from jobqueue.models.idempotency_key import IdempotencyKey
 from jobqueue.models.job import Job
@@ -28,6 +29,7 @@ __all__ = [
     "BulkOperation",
     "BulkState",
     "CancelRequest",
+    "DeadLetter",
     "ErrorGroup",
     "IdempotencyKey",
     "Job",

@@ -1,6 +1,7 @@
 """An action: what an operator did to a job, queue or worker: who, through which surface, when."""
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from jobqueue.models.fields import JSONDocument
 
@@ -17,6 +18,10 @@ class Action(models.Model):
     target = models.CharField(max_length=255, default="", blank=True)
     count = models.IntegerField(default=1, help_text="How many it changed.")
     detail = JSONDocument(null=True)
+
+    class Meta:
+        verbose_name = _("action")
+        verbose_name_plural = _("actions")
 
     def __str__(self) -> str:
         return f"{self.actor}: {self.verb} {self.target}"

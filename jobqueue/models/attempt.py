@@ -6,6 +6,7 @@ transaction that ended the attempt, so its presence says that this transaction c
 
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from jobqueue.conf import MAX_QUEUE_NAME_LENGTH, MAX_TASK_NAME_LENGTH
 from jobqueue.states import Outcome
@@ -34,6 +35,8 @@ class Attempt(models.Model):
     traceback = models.TextField(default="", blank=True)
 
     class Meta:
+        verbose_name = _("attempt")
+        verbose_name_plural = _("attempts")
         constraints = (
             models.UniqueConstraint(name="jobqueue_attempt_job_fence", fields=["job_id", "fence"]),
             models.UniqueConstraint(

@@ -7,6 +7,7 @@ was. See `jobqueue.engine.bulk_steps`.
 
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from jobqueue.models.fields import JSONDocument
 
@@ -53,6 +54,8 @@ class BulkOperation(models.Model):
     error = models.TextField(default="", blank=True, help_text="Why the last step failed.")
 
     class Meta:
+        verbose_name = _("bulk operation")
+        verbose_name_plural = _("bulk operations")
         constraints = (
             models.CheckConstraint(
                 name="jobqueue_bulk_state", condition=Q(state__in=BulkState.values)

@@ -1,6 +1,7 @@
 """An error group: all failures that are alike but for numbers, ids and quoted text."""
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from jobqueue.conf import MAX_QUEUE_NAME_LENGTH, MAX_TASK_NAME_LENGTH
 
@@ -22,6 +23,8 @@ class ErrorGroup(models.Model):
     queue = models.CharField(max_length=MAX_QUEUE_NAME_LENGTH, help_text="Of that job.")
 
     class Meta:
+        verbose_name = _("error")
+        verbose_name_plural = _("errors")
         indexes = (models.Index(name="jobqueue_error_last_seen", fields=["last_seen"]),)
 
     def __str__(self) -> str:

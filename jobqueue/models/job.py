@@ -8,6 +8,7 @@ from typing import Self
 
 from django.db import models
 from django.db.models import F, Q
+from django.utils.translation import gettext_lazy as _
 
 from jobqueue.conf import MAX_QUEUE_NAME_LENGTH, MAX_TASK_NAME_LENGTH
 from jobqueue.ids import new_job_id
@@ -91,6 +92,8 @@ class Job(models.Model):
     objects = JobQuerySet.as_manager()
 
     class Meta:
+        verbose_name = _("job")
+        verbose_name_plural = _("jobs")
         permissions = (
             ("requeue_job", "Can requeue jobs"),
             ("cancel_job", "Can cancel jobs"),

@@ -6,6 +6,7 @@ A row's key is the name of a limit, one key of it (``customer:42``, only an oper
 
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from jobqueue.limits import MAX_KEY_LENGTH
 
@@ -30,6 +31,8 @@ class Limit(models.Model):
     set_reason = models.CharField(max_length=255, default="", blank=True)
 
     class Meta:
+        verbose_name = _("limit")
+        verbose_name_plural = _("limits")
         constraints = (
             models.CheckConstraint(
                 name="jobqueue_limit_numbers",

@@ -1,6 +1,7 @@
 """A queue: a named lane of one database. A row exists only once somebody set something on it."""
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from jobqueue.conf import MAX_QUEUE_NAME_LENGTH
 
@@ -16,6 +17,8 @@ class Queue(models.Model):
     paused_reason = models.CharField(max_length=255, default="", blank=True)
 
     class Meta:
+        verbose_name = _("queue")
+        verbose_name_plural = _("queues")
         permissions = (("pause_queue", "Can pause and resume queues"),)
 
     def __str__(self) -> str:

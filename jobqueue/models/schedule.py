@@ -21,6 +21,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Coalesce, Greatest, Now
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from jobqueue.conf import MAX_QUEUE_NAME_LENGTH, MAX_TASK_NAME_LENGTH
 from jobqueue.cron import MAX_EXPRESSION_LENGTH, MAX_ZONE_LENGTH
@@ -125,6 +126,8 @@ class Schedule(models.Model):
     )
 
     class Meta:
+        verbose_name = _("schedule")
+        verbose_name_plural = _("schedules")
         permissions = (("run_schedule", "Can run schedules now"),)
         constraints = (
             models.CheckConstraint(name="jobqueue_schedule_name", condition=~Q(name="")),

@@ -1,6 +1,7 @@
 """A tag on a job, such as ``order:42``: finds the jobs of any object of the host project."""
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 
 class JobTag(models.Model):
@@ -11,6 +12,8 @@ class JobTag(models.Model):
     tag = models.CharField(max_length=100)
 
     class Meta:
+        verbose_name = _("tag")
+        verbose_name_plural = _("tags")
         constraints = (
             models.UniqueConstraint(name="jobqueue_tag_job_tag", fields=["job_id", "tag"]),
         )

@@ -5,6 +5,7 @@ not dead. The columns that a beat changes are in no index, so beats stay in the 
 """
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from jobqueue.models.fields import JSONDocument
 from jobqueue.states import Blame
@@ -45,6 +46,8 @@ class Worker(models.Model):
     )
 
     class Meta:
+        verbose_name = _("worker")
+        verbose_name_plural = _("workers")
         permissions = (("drain_worker", "Can drain workers"),)
         constraints = (
             models.CheckConstraint(

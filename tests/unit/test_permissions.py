@@ -25,6 +25,7 @@ READING = {
     "notices",
     "problems",
     "request_key",
+    "queues",
     "readiness",
     "job_page",
 }

@@ -1,0 +1,190 @@
+"""Bulk operations: how far they are, what became of the jobs, stopping and resuming them.
+
+Workers carry them out; a page of them only looks. Whoever may do the verb may stop and resume it.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import URLPattern, path
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from jobqueue import control
+from jobqueue.admin import home, marks, words
+from jobqueue.admin.base import not_allowed
+from jobqueue.admin.records import RecordAdmin
+from jobqueue.exceptions import JobQueueError
+from jobqueue.models import BulkOperation, BulkState
+from jobqueue.permissions import PERMISSION_OF
+
+REFRESH_SECONDS = 5
+MAX_LOCKED = 20
+
+
+class BulkOperationAdmin(RecordAdmin):
+    """One verb for many jobs, carried out in steps."""
+
+    list_display = [
+        "verb_column",
+        "state_column",
+        "seen_column",
+        "counts_column",
+        "actor_column",
+        "began_column",
+        "filter_column",
+    ]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return super().get_queryset(request).defer("ids", "left")
+
+    def get_urls(self) -> list[URLPattern]:
+        wrap = self.admin_site.admin_view
+        turn = path(
+            "<int:number>/turn/<slug:turn>/",
+            wrap(self.turn_view),
+            name="jobqueue_bulkoperation_turn",
+        )
+        return [turn, *super().get_urls()]
+
+    # --- columns --------------------------------------------------------------------------------
+
+    @admin.display(description=gettext_lazy("what"))
+    def verb_column(self, operation: Any) -> Any:
+        return f"{operation.pk}: {words.verb(operation.verb)}"
+
+    @admin.display(description=gettext_lazy("state"))
+    def state_column(self, operation: Any) -> Any:
+        return marks.badge(operation.state)
+
+    @admin.display(description=gettext_lazy("jobs"))
+    def seen_column(self, operation: Any) -> Any:
+        return f"{operation.seen:,} / {operation.total:,}{'+' * operation.total_is_capped}"
+
+    @admin.display(description=gettext_lazy("so far"))
+    def counts_column(self, operation: Any) -> Any:
+        return words.counts(operation.counts) or marks.NOTHING
+
+    @admin.display(description=gettext_lazy("who"))
+    def actor_column(self, operation: Any) -> Any:
+        return marks.text(operation.actor, 60)
+
+    @admin.display(description=gettext_lazy("began"))
+    def began_column(self, operation: Any) -> Any:
+        return marks.moment(operation.began_at)
+
+    @admin.display(description=gettext_lazy("filter"))
+    def filter_column(self, operation: Any) -> Any:
+        return marks.code(operation.filter, 120) if operation.filter else _("ids")
+
+    # --- one operation --------------------------------------------------------------------------
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """Return the page of one operation; ?refresh=1 asks the browser to come again."""
+        operation = self.get_object(request, object_id)
+        if operation is None:
+            return self.gone(request)
+        may = self._may_turn(request, operation)
+        if not self.has_view_permission(request) and not may:
+            raise PermissionDenied
+        refreshes = request.GET.get("refresh") == "1" and operation.is_running
+        context = self._context(operation, may) | {"refreshes": refreshes}
+        response = self.page(request, "bulkoperation/detail.html", context)
+        if refreshes:
+            response["Refresh"] = str(REFRESH_SECONDS)
+        return response
+
+    def _context(self, operation: Any, may: bool) -> dict[str, Any]:
+        turns = {
+            BulkState.RUNNING: [("stop", _("Stop"))],
+            BulkState.STOPPED: [("resume", _("Resume"))],
+            BulkState.FAILED: [("resume", _("Resume"))],
+        }
+        buttons = turns.get(operation.state, []) if may else []
+        title = _("Bulk operation %(number)s: %(verb)s")
+        return {
+            "title": title % {"number": operation.pk, "verb": words.verb(operation.verb)},
+            "operation": operation,
+            "badge": marks.badge(operation.state),
+            "percent": None if operation.fraction is None else int(operation.fraction * 100),
+            "seen": marks.number(operation.seen),
+            "total": f"{operation.total:,}{'+' * operation.total_is_capped}",
+            "counts": [(words.done(what), f"{n:,}") for what, n in operation.counts.items()],
+            "facts": _facts(operation),
+            "locked": [
+                (self.url_of("job", "change", UUID(each)), UUID(each))
+                for each in operation.left[:MAX_LOCKED]
+            ],
+            "buttons": [(self.url("turn", operation.pk, turn), label) for turn, label in buttons],
+            "refresh_seconds": REFRESH_SECONDS,
+            "error": marks.visible(operation.error),
+        }
+
+    def _may_turn(self, request: HttpRequest, operation: BulkOperation) -> bool:
+        return operation.verb in PERMISSION_OF and self.may(request, operation.verb)
+
+    def turn_view(self, request: HttpRequest, number: int, turn: str) -> HttpResponse:
+        """Stop or resume an operation."""
+        if turn not in ("stop", "resume"):
+            raise Http404
+        operation = self.get_object(request, str(number))
+        if operation is None:
+            return self.gone(request)
+        self.require_turn(request, operation)
+        if request.method != "POST":
+            return not_allowed("POST")
+        act = control.bulk_stop if turn == "stop" else control.bulk_resume
+        try:
+            act(number, home.actor(request), backend=home.alias())
+        except JobQueueError as error:
+            self.tell_refusal(request, error)
+        else:
+            self.log(request, [(number, str(operation))], turn)
+            told = (
+                _("It stops after the step that it is in.") if turn == "stop" else _("It goes on.")
+            )
+            self.message_user(request, told)
+        return HttpResponseRedirect(self.url("change", number))
+
+    def require_turn(self, request: HttpRequest, operation: BulkOperation) -> None:
+        """Raise PermissionDenied unless the user may do the operation's verb."""
+        if not self._may_turn(request, operation):
+            raise PermissionDenied
+
+
+def _facts(operation: Any) -> list[tuple[str, Any]]:
+    surface = str(words.SURFACES.get(operation.surface, operation.surface))
+    waits = operation.is_running and operation.wait_until
+    facts: list[tuple[str, Any]] = [
+        (_("Who"), marks.text(operation.actor)),
+        (_("Through"), surface),
+        (_("Filter"), marks.code(operation.filter, 4_000) if operation.filter else ""),
+        (_("Began"), marks.moment(operation.began_at)),
+        (_("Last step"), marks.moment(operation.stepped_at)),
+        (_("Ended"), marks.moment(operation.ended_at) if operation.ended_at else ""),
+        (_("Waits until"), marks.moment(operation.wait_until) if waits else ""),
+    ]
+    facts += [_parameter(name, value) for name, value in operation.parameters.items()]
+    return [(name, value) for name, value in facts if value != ""]
+
+
+def _parameter(name: str, value: Any) -> tuple[str, Any]:
+    if name == "spread":
+        return _("Spread over"), marks.span(timedelta(seconds=float(value)).total_seconds())
+    if name == "run_at":
+        return _("Run at"), marks.moment(datetime.fromisoformat(value))
+    labels = {"reason": _("Reason"), "priority": _("Priority"), "queue": _("Queue")}
+    return labels.get(name, name), marks.text(value)

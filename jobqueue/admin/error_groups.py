@@ -1,0 +1,138 @@
+"""Errors: what fails, grouped by likeness, with dead letters to requeue at once or in time."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.translation import gettext as _
+
+from jobqueue import permissions
+from jobqueue.admin import charts, home, marks, words
+from jobqueue.admin.records import RecordAdmin
+from jobqueue.engine.statistics import error_group, error_groups
+from jobqueue.filters import Filter, term
+from jobqueue.models import Job
+from jobqueue.redaction import redact_text
+from jobqueue.states import State
+
+PERIODS = {"1h": 3_600.0, "1d": 86_400.0, "7d": 7 * 86_400.0, "30d": 30 * 86_400.0}
+DEFAULT_PERIOD = "1d"
+MAX_GROUPS = 50
+MAX_JOBS = 20
+
+
+class ErrorGroupAdmin(RecordAdmin):
+    """Groups of alike errors, the last seen or the most frequent first."""
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self.may(request, permissions.VIEW) and super().has_view_permission(request, obj)
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Return the groups of a period."""
+        if not self.has_view_permission(request):
+            self.require(request, permissions.VIEW)
+            return HttpResponse(status=403)
+        period = request.GET.get("period", DEFAULT_PERIOD)
+        period = period if period in PERIODS else DEFAULT_PERIOD
+        by_count = request.GET.get("order") == "count"
+        found = error_groups(
+            PERIODS[period],
+            "count" if by_count else "last_seen",
+            limit=MAX_GROUPS,
+            backend=home.alias(),
+        )
+        context = {
+            "title": _("Errors"),
+            "groups": [self._line(request, line) for line in found.groups],
+            "as_of": marks.moment(found.as_of),
+            "choices": _choices(period, by_count),
+            **(extra_context or {}),
+        }
+        return self.page(request, "errorgroup/list.html", context)
+
+    def _line(self, request: HttpRequest, line: Any) -> dict[str, Any]:
+        message = redact_text(line.message, task=line.task, part="error")
+        alike = Filter((term("state", "dead"), term("fingerprint", line.fingerprint)))
+        query = urlencode({"filter": str(alike), "next": request.get_full_path()})
+        return {
+            "url": self.url("change", line.fingerprint),
+            "error_class": marks.code(line.error_class.rpartition(".")[2] or line.error_class, 80),
+            "message": marks.text(message.split("\n", 1)[0], 200),
+            "task": marks.text(line.task, 100),
+            "queue": marks.text(line.queue, 60),
+            "count": marks.number(line.count),
+            "total": marks.number(line.total),
+            "first_seen": marks.moment(line.first_seen),
+            "last_seen": marks.moment(line.last_seen),
+            "dead": line.dead,
+            "chart": charts.sparkline(line.counts),
+            "verbs": [
+                (words.verb(verb), f"{self.url_of('job', 'matching', verb)}?{query}")
+                for verb in ("requeue", "discard")
+                if line.dead and self.may(request, verb)
+            ],
+            "jobs_url": f"{self.url_of('job', 'changelist')}?{urlencode({'q': str(alike)})}",
+            "newest_url": self.url_of("job", "change", line.job_id),
+        }
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """Return the page of one group."""
+        if not self.has_view_permission(request):
+            self.require(request, permissions.VIEW)
+            return HttpResponse(status=403)
+        found = error_group(object_id[:32], PERIODS["7d"], backend=home.alias())
+        if not found.groups:
+            self.message_user(request, _("This error has not been seen for a month."))
+            return HttpResponseRedirect(self.url("changelist"))
+        line = found.groups[0]
+        shown = self._line(request, line)
+        message = redact_text(line.message, task=line.task, part="error")
+        context = {
+            "title": marks.visible(marks.cut(line.error_class, 100)),
+            "group": shown,
+            "message": marks.visible(marks.cut(message, 4_000)),
+            "chart": charts.bars(found.starts, line.counts, _("Errors by time")),
+            "jobs": _dead(line.fingerprint),
+            "as_of": marks.moment(found.as_of),
+        }
+        return self.page(request, "errorgroup/detail.html", context)
+
+
+def _dead(fingerprint: str) -> list[dict[str, Any]]:
+    jobs = Job.objects.using(home.database()).filter(
+        state=State.DEAD.value, error_fingerprint=fingerprint
+    )
+    rows = jobs.order_by("-pk").only("id", "task", "queue", "finished_at")[:MAX_JOBS]
+    return [
+        {
+            "id": job.pk,
+            "task": marks.text(job.task, 100),
+            "queue": marks.text(job.queue, 60),
+            "died": marks.moment(job.finished_at),
+        }
+        for job in rows
+    ]
+
+
+def _choices(period: str, by_count: bool) -> list[dict[str, Any]]:
+    labels = {"1h": _("Past hour"), "1d": _("Past 24 hours"), "7d": _("Past 7 days")}
+    labels["30d"] = _("Past 30 days")
+    order = "count" if by_count else "last_seen"
+    found = [
+        {"label": label, "query": f"?period={key}&order={order}", "is_on": key == period}
+        for key, label in labels.items()
+    ]
+    for key, label in (("last_seen", _("Last seen first")), ("count", _("Most frequent first"))):
+        query = f"?period={period}&order={key}"
+        found.append({"label": label, "query": query, "is_on": key == order})
+    return found

@@ -1,0 +1,192 @@
+"""The filters beside a list of jobs. Each choice stands for terms of the filter language.
+
+So search box and sidebar together are one `Filter`: what the list shows is what a bulk operation on
+"all that match" takes, word for word. Choices come from the settings, the registered tasks and
+small tables; no choice is looked for in the jobs themselves.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+
+from django.conf import settings
+from django.contrib import admin
+from django.utils.translation import gettext_lazy as _
+
+from jobqueue.admin import home, words
+from jobqueue.compat import DEFAULT_TASK_QUEUE_NAME
+from jobqueue.conf import jobqueue_aliases, options_for
+from jobqueue.engine.registry import autodiscover, registry
+from jobqueue.events import emit
+from jobqueue.filters import Term, parse, term
+from jobqueue.models import Queue, Schedule
+from jobqueue.states import State
+
+MAX_CHOICES = 50
+"""Choices of one filter; whatever else there is, the search box finds."""
+
+Choices = Sequence[tuple[str, Any]]
+
+
+class TermFilter(admin.SimpleListFilter):
+    """A filter whose values are terms; the list makes one query of all of them."""
+
+    default_label: Any = _("All")
+
+    def queryset(self, request: Any, queryset: Any) -> Any:
+        return queryset
+
+    def terms(self) -> tuple[Term, ...]:
+        """Return what the chosen value stands for. Raise InvalidFilter for a wrong one."""
+        value = self.value()
+        return () if value is None else self.terms_of(value)
+
+    def terms_of(self, value: str) -> tuple[Term, ...]:
+        return (term(self.parameter_name or "", value),)
+
+    def has_output(self) -> bool:
+        return True  # a value that is in effect must be seen
+
+    def choices(self, changelist: Any) -> Iterator[Any]:
+        """Yield the choices; one in effect that is not among them, too."""
+        found = iter(super().choices(changelist))
+        yield {**next(found), "display": self.default_label}
+        yield from found
+        value = self.value()
+        if value is not None and value not in {str(key) for key, _label in self.lookup_choices}:
+            query = changelist.get_query_string({self.parameter_name: value})
+            yield {"selected": True, "query_string": query, "display": value[:100]}
+
+
+class StateFilter(TermFilter):
+    """States; live and dead ones by default."""
+
+    title = _("state")
+    parameter_name = "state"
+    default_label = _("Live and dead")
+
+    def lookups(self, request: Any, model_admin: Any) -> Choices:
+        states = [(state.value, words.state(state)) for state in State]
+        return [("live", _("Live")), ("waiting", _("Waiting")), *states, ("any", _("Any"))]
+
+
+class QueueFilter(TermFilter):
+    """Queues of the settings."""
+
+    title = _("queue")
+    parameter_name = "queue"
+
+    def lookups(self, request: Any, model_admin: Any) -> Choices:
+        return [(name, name[:60]) for name in known_queues()]
+
+
+class TaskFilter(TermFilter):
+    """Tasks that are registered here."""
+
+    title = _("task")
+    parameter_name = "task"
+
+    def lookups(self, request: Any, model_admin: Any) -> Choices:
+        return [(name, name[:80]) for name in task_names()[:MAX_CHOICES]]
+
+
+class ScheduleFilter(TermFilter):
+    """Schedules that there are."""
+
+    title = _("schedule")
+    parameter_name = "schedule"
+
+    def lookups(self, request: Any, model_admin: Any) -> Choices:
+        rows = Schedule.objects.using(home.database()).order_by("name")
+        return [(name, name) for name in rows.values_list("name", flat=True)[:MAX_CHOICES]]
+
+    def has_output(self) -> bool:
+        return bool(self.lookup_choices) or self.value() is not None
+
+
+class ErrorFilter(TermFilter):
+    """Whether a job has an error."""
+
+    title = _("error")
+    parameter_name = "error"
+
+    def lookups(self, request: Any, model_admin: Any) -> Choices:
+        return [("yes", _("With an error")), ("no", _("Without an error"))]
+
+    def terms_of(self, value: str) -> tuple[Term, ...]:
+        if value in ("yes", "no"):
+            return parse("error:*" if value == "yes" else "-error:*").terms
+        return (term("error", value),)
+
+
+class PeriodFilter(TermFilter):
+    """When jobs were enqueued."""
+
+    title = _("enqueued")
+    parameter_name = "period"
+    key = "created"
+
+    def lookups(self, request: Any, model_admin: Any) -> Choices:
+        return [
+            ("1h", _("Past hour")),
+            ("1d", _("Past 24 hours")),
+            ("7d", _("Past 7 days")),
+            ("30d", _("Past 30 days")),
+        ]
+
+    def terms_of(self, value: str) -> tuple[Term, ...]:
+        return parse(f"{self.key}>-{value}").terms
+
+
+class DiedFilter(PeriodFilter):
+    """When jobs died."""
+
+    title = _("died")
+    key = "finished"
+
+
+class PoisonFilter(TermFilter):
+    """Whether a job was buried because workers died of it."""
+
+    title = _("why it died")
+    parameter_name = "reason"
+
+    def lookups(self, request: Any, model_admin: Any) -> Choices:
+        return [("poison", _("Poison: killed its workers")), ("other", _("Anything else"))]
+
+    def terms_of(self, value: str) -> tuple[Term, ...]:
+        known = {"poison": "reason:poison", "other": "-reason:poison"}
+        return parse(known[value]).terms if value in known else (term("reason", value),)
+
+
+def known_queues() -> list[str]:
+    """Return the queues that the settings name; if they name none, those with a row."""
+    aliases = jobqueue_aliases()
+    params = [getattr(settings, "TASKS", {}).get(alias, {}) for alias in aliases]
+    named = {name for each in params for name in each.get("QUEUES", [DEFAULT_TASK_QUEUE_NAME])}
+    if not named or not all(each.get("QUEUES", True) for each in params):
+        named |= set(Queue.objects.using(home.database()).values_list("name", flat=True))
+    return sorted(named)[:MAX_CHOICES]
+
+
+def task_names() -> list[str]:
+    """Return the paths of the tasks that this process knows, sorted."""
+    _import_tasks(home.alias())
+    return registry.names()
+
+
+@lru_cache(maxsize=8)
+def _import_tasks(alias: str) -> None:
+    """Import the modules of tasks, as a worker does; what fails there must not fail a page."""
+    try:
+        autodiscover(options_for(alias))
+    except Exception as error:
+        emit("admin.tasks_not_imported", level=logging.WARNING, error=repr(error))
+
+
+def chosen_terms(specs: Sequence[Any]) -> tuple[Term, ...]:
+    """Return the terms of all filters beside a list."""
+    return tuple(t for spec in specs if isinstance(spec, TermFilter) for t in spec.terms())

@@ -1,0 +1,181 @@
+"""The list of jobs: search box and sidebar as one filter, read a page at a time.
+
+Live and dead jobs are found through the indexes of their states, tags and ids through theirs;
+the history along its primary key, a bounded number of rows at a time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Left
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from jobqueue import permissions
+from jobqueue.admin.job_filters import chosen_terms
+from jobqueue.admin.lists import KeysetChangeList
+from jobqueue.engine.job_walks import (
+    Entries,
+    Walk,
+    along,
+    along_table,
+    gather,
+    near,
+    through_table,
+)
+from jobqueue.exceptions import InvalidFilter
+from jobqueue.filters import (
+    DEFAULT_STATES,
+    Filter,
+    Term,
+    bindings_of,
+    matching,
+    parse,
+    states_of,
+    term,
+)
+from jobqueue.models import Attempt, Job, Worker
+from jobqueue.models.job import LISTED_STATES
+from jobqueue.states import State
+
+LARGE_COLUMNS = ("arguments", "result", "trace_context", "error_message")
+MAX_MESSAGE = 300
+"""Characters of an error's message that a list reads."""
+HISTORY_LOOKS = 3
+"""Windows of the history that one page looks at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused(Exception):
+    """Why a filter cannot be used, for whoever wrote it."""
+
+    problem: str
+    pointer: str = ""
+
+    def __str__(self) -> str:
+        return self.problem
+
+
+def filter_of(request: HttpRequest, text: str, specs: Any = ()) -> Filter:
+    """Return what search box and sidebar say together. Raise Refused.
+
+    Whoever may not see arguments may not ask for them, either: answers would tell.
+    """
+    try:
+        chosen = Filter((*parse(text).terms, *chosen_terms(specs)))
+    except InvalidFilter as error:
+        raise Refused(str(error), error.pointer) from None
+    if any(chosen.of("args")) and not permissions.may(request.user, permissions.VIEW_PAYLOAD):
+        raise Refused(_("You may not see arguments, so you cannot search in them."))
+    return chosen
+
+
+def with_states(chosen: Filter, default: frozenset[State]) -> Filter:
+    """Return `chosen` with the states that it means by default written out."""
+    if any(chosen.of("state")):
+        return chosen
+    states = [state.value for state in State if state in default]
+    return Filter((term("state", *states), *chosen.terms))
+
+
+class JobChangeList(KeysetChangeList):
+    """A page of jobs."""
+
+    default_states = DEFAULT_STATES
+    refused: Refused | None = None
+    chosen = Filter()
+
+    def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> QuerySet[Job]:
+        specs, self.has_filters, _rest, _dup, self.has_active_filters = self.get_filters(request)
+        self.filter_specs = specs
+        self.clear_all_filters_qs = "?"
+        rows: QuerySet[Job] = self.root_queryset
+        try:
+            self.chosen = filter_of(request, self.query, specs)
+        except Refused as refused:
+            self.refused = refused
+            return rows.none()
+        return self._matching(rows, self.chosen)
+
+    def _matching(self, rows: QuerySet[Job], chosen: Filter) -> QuerySet[Job]:
+        return matching(
+            rows,
+            chosen,
+            timezone.now(),
+            bindings=bindings_of(chosen),
+            default=self.default_states,
+        )
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        if self.refused is not None and request.method != "POST":
+            messages.error(
+                request, _("This filter cannot be used: %(why)s") % {"why": self.refused}
+            )
+
+    # --- how they are found ---------------------------------------------------------------------
+
+    def walk(self) -> Walk:
+        found, every = self.queryset, self.root_queryset
+        if self.refused is not None:
+            return gather(found)
+        states = states_of(self.chosen, self.default_states)
+        terms = [t for t in self.chosen.terms if t.key != "state"]
+        if any(_names_few(t) for t in terms):
+            return gather(found)
+        if not terms and states == frozenset(State):
+            return along_table(found)
+        if not terms and len(states) == 1 and states <= set(LISTED_STATES):
+            return along(Entries(every, "state", next(iter(states)).value))
+        if states <= DEFAULT_STATES:
+            return near(every, found)
+        return through_table(every, found, looks=HISTORY_LOOKS)
+
+    def rows(self, keys: list[Any]) -> list[Job]:
+        """Return the jobs of a page, with what their columns show."""
+        if not keys:
+            return []
+        found = self.root_queryset.filter(pk__in=keys).defer(*LARGE_COLUMNS)
+        found = found.annotate(
+            error_head=Left("error_message", MAX_MESSAGE),
+            worker_name=Subquery(Worker.objects.filter(pk=OuterRef("worker")).values("name")[:1]),
+        )
+        jobs = sorted(found, key=lambda job: job.pk, reverse=True)
+        last = last_runs(self.root_queryset.db, jobs)
+        for job in jobs:
+            job.last_run = last.get(job.pk)
+        return jobs
+
+    # --- all that match -------------------------------------------------------------------------
+
+    @property
+    def filter_text(self) -> str:
+        """The filter of this list, with its states: what a bulk operation is asked to take."""
+        return str(with_states(self.chosen, self.default_states))
+
+
+def _names_few(one: Term) -> bool:
+    """Return whether an index finds the jobs that a term demands, whatever their state."""
+    if one.is_negated or one.key not in ("id", "tag"):
+        return False
+    return not any(value.is_pattern for value in one.values)
+
+
+def last_runs(database: str, jobs: list[Any]) -> dict[UUID, tuple[datetime, datetime]]:
+    """Return when the newest attempt of each job began and ended."""
+    wanted = Q()
+    for job in jobs:
+        if job.attempts:
+            wanted |= Q(job_id=job.pk, number=job.attempts)
+    if not wanted:
+        return {}
+    rows = Attempt.objects.using(database).filter(wanted)
+    found = rows.values_list("job_id", "started_at", "finished_at")
+    return {job_id: (started, finished) for job_id, started, finished in found}

@@ -1,0 +1,334 @@
+"""The page of one job: why it is where it is, what happened, and what may be pressed now.
+
+A fixed number of queries, however long its history: each part is bounded, and says where it goes
+on. Arguments, results and tracebacks are read only for whoever may see them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.db.models import Case, F, OuterRef, Subquery, TextField, Value, When
+from django.db.models.functions import Left
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+
+from jobqueue import control, permissions
+from jobqueue.admin import effects, home, marks, words
+from jobqueue.admin.base import OperationsAdmin
+from jobqueue.admin.job_forms import FORMS
+from jobqueue.admin.payloads import Shown, document_columns, shown_document
+from jobqueue.admin.timeline import timeline
+from jobqueue.admin.tracebacks import own_frames
+from jobqueue.engine.loading_reports import load_log
+from jobqueue.filters import Filter, term
+from jobqueue.models import Action, Attempt, CancelRequest, Job, JobTag, Progress, Step, Worker
+from jobqueue.redaction import redact_text
+from jobqueue.results import JobLogLine
+from jobqueue.states import State
+
+MAX_ATTEMPTS = 50
+MAX_TRACEBACKS = 5
+"""The newest attempts whose tracebacks are shown at once; others have pages."""
+MAX_LINES = 100
+MAX_STEPS = 100
+MAX_STEP = 4_000
+MAX_ACTIONS = 50
+MAX_MESSAGE = 4_000
+
+Context = dict[str, Any]
+
+
+def job_context(site: OperationsAdmin, request: HttpRequest, job_id: UUID) -> Context | None:
+    """Return what the template of a job's page shows, None if there is no such job."""
+    with_payload = site.may(request, permissions.VIEW_PAYLOAD)
+    job = _job(site, request, job_id, with_payload)
+    if job is None:
+        return None
+    attempts = _attempts(job, with_payload)
+    actions = _actions(job)
+    tags = list(_rows(JobTag, job).order_by("tag").values_list("tag", flat=True)[:100])
+    return {
+        "title": marks.visible(marks.cut(job.task, 150)),
+        "subtitle": str(job.pk),
+        "job": job,
+        "badge": marks.badge(job.state),
+        "why": _why(job, with_payload),
+        "facts": _facts(site, job),
+        "buttons": _buttons(site, request, job),
+        "timeline": timeline(job, attempts, actions),
+        "attempts": attempts,
+        "hidden_attempts": max(job.attempts - len(attempts), 0),
+        "steps": _steps(job, with_payload),
+        "tags": [(marks.text(tag, 100), _list_url(site, term("tag", tag))) for tag in tags],
+        "log": _log(job, with_payload),
+        "lines_shown": MAX_LINES,
+        "actions": actions,
+        "effects": effects.of_job(request, site.admin_site, job),
+        "with_payload": with_payload,
+        "payload": _payload(job) if with_payload else [],
+        "links": _links(site, job),
+        "can_submit_again": with_payload and site.may(request, "enqueue"),
+    }
+
+
+def _rows(model: Any, job: Any) -> Any:
+    return model.objects.using(job._state.db).filter(job_id=job.pk)
+
+
+# --- the job --------------------------------------------------------------------------------------
+
+
+def _job(site: OperationsAdmin, request: HttpRequest, job_id: UUID, with_payload: bool) -> Any:
+    progress = Progress.objects.filter(job_id=OuterRef("pk")).order_by("-fence")
+    worker = Worker.objects.filter(pk=OuterRef("worker"))
+    columns: dict[str, Any] = {"error_head": Left("error_message", MAX_MESSAGE)}
+    columns |= {
+        f"progress_{name}": Subquery(progress.values(name)[:1])
+        for name in ("done", "total", "message", "reported_at")
+    }
+    columns |= {f"worker_{name}": Subquery(worker.values(name)[:1]) for name in ("name", "host")}
+    request_rows = CancelRequest.objects.filter(pk=OuterRef("pk"))
+    columns["asked_reason"] = Subquery(request_rows.values("reason")[:1])
+    columns["asked_at"] = Subquery(request_rows.values("requested_at")[:1])
+    rows = site.get_queryset(request).filter(pk=job_id)
+    rows = rows.defer("arguments", "result", "trace_context", "error_message").annotate(**columns)
+    if with_payload:
+        for name in ("arguments", "result"):
+            for column, expression in document_columns(name).items():
+                rows = rows.annotate(**{column: expression})
+    return rows.first()
+
+
+def _why(job: Any, with_payload: bool) -> Context:
+    message = redact_text(job.error_head, task=job.task, part="error")
+    return {
+        "reason": marks.text(job.reason, 100) if job.reason else "",
+        "error_class": marks.code(job.error_class) if job.error_class else "",
+        "message": marks.visible(message if with_payload else message.split("\n", 1)[0]),
+    }
+
+
+def _facts(site: OperationsAdmin, job: Any) -> list[tuple[str, Any]]:
+    facts: list[tuple[str, Any]] = [
+        (_("Queue"), marks.link(_list_url(site, term("queue", job.queue)), marks.text(job.queue))),
+        (_("Priority"), marks.number(job.priority)),
+        (_("Charged attempts"), marks.budget(job.failures, job.max_attempts)),
+        (_("Run at"), marks.moment(job.run_at)),
+        (_("Enqueued"), marks.moment(job.enqueued_at)),
+        (_("Enqueued by"), marks.text(job.created_by) if job.created_by else ""),
+        (_("Ended"), marks.moment(job.finished_at) if job.finished_at else ""),
+        (_("Expires"), marks.moment(job.expires_at) if job.expires_at else ""),
+        (_("Runs on"), _worker(site, job)),
+        (_("Deadline"), marks.moment(job.deadline) if job.deadline else ""),
+        (_("Asked to stop"), _asked(job)),
+        (_("Time-out"), marks.span(job.timeout)),
+        (_("Suspicions"), _suspicions(job)),
+        (_("Schedule"), marks.text(job.schedule) if job.schedule else ""),
+        (_("Unique key"), marks.text(job.unique_key) if job.unique_key else ""),
+        (_("Limit"), marks.text(job.limit_key) if job.limit_key else ""),
+        (_("Copy of"), _copied(site, job)),
+        (_("Backend"), marks.text(job.backend)),
+        (_("Fence"), marks.number(job.fence)),
+    ]
+    return [(name, value) for name, value in facts if value != ""]
+
+
+def _worker(site: OperationsAdmin, job: Any) -> Any:
+    if job.worker is None:
+        return ""
+    if job.worker_name is None:
+        return _("%(id)s (no such worker: the job will be taken back)") % {"id": job.worker}
+    shown = marks.text(f"{job.worker_name} ({job.worker_host})", 100)
+    return marks.link(site.url_of("worker", "change", job.worker), shown)
+
+
+def _asked(job: Any) -> Any:
+    if job.asked_at is None:
+        return ""
+    return marks.lines([marks.moment(job.asked_at), marks.text(job.asked_reason or "", 100)])
+
+
+def _suspicions(job: Any) -> Any:
+    if not job.suspicions:
+        return ""
+    alone = _(" (runs alone)") if job.alone else ""
+    return f"{job.suspicions}{alone}"
+
+
+def _copied(site: OperationsAdmin, job: Any) -> Any:
+    if job.copied_from is None:
+        return ""
+    return marks.link(
+        site.url_of("job", "change", job.copied_from), marks.short_id(job.copied_from)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Button:
+    """A form of one verb. asks: it has fields, so it is folded away until it is wanted."""
+
+    verb: str
+    label: str
+    url: str
+    form: Any
+    asks: bool
+
+
+def _buttons(site: OperationsAdmin, request: HttpRequest, job: Any) -> list[Button]:
+    """Return what is allowed in the job's state and to this user."""
+    try:
+        allowed = control.allowed_actions(State(job.state))
+    except ValueError:
+        return []
+    return [
+        Button(
+            verb=verb,
+            label=words.verb(verb),
+            url=site.url_of("job", "do", job.pk, verb),
+            form=_form(verb, job),
+            asks=bool(FORMS[verb].base_fields),
+        )
+        for verb in allowed
+        if site.may(request, verb)
+    ]
+
+
+def _form(verb: str, job: Any) -> Any:
+    given: Mapping[str, Any] = {"priority": job.priority, "queue": job.queue, "run_at": job.run_at}
+    form = FORMS[verb](initial=dict(given), auto_id=f"{verb}-%s")
+    if verb == "cancel" and job.state != State.RUNNING:
+        del form.fields["force"]
+    return form
+
+
+# --- what happened --------------------------------------------------------------------------------
+
+
+def _attempts(job: Any, with_payload: bool) -> list[Any]:
+    worker = Worker.objects.filter(pk=OuterRef("worker"))
+    recent = When(number__gt=job.attempts - MAX_TRACEBACKS, then=F("traceback"))
+    shown = Case(recent, default=Value(""), output_field=TextField())
+    rows = (
+        _rows(Attempt, job)
+        .defer("traceback", "error_message")
+        .annotate(
+            error_head=Left("error_message", MAX_MESSAGE),
+            worker_name=Subquery(worker.values("name")[:1]),
+            shown_traceback=shown if with_payload else Value("", output_field=TextField()),
+        )
+    )
+    found = list(rows.order_by("-number")[:MAX_ATTEMPTS])
+    for attempt in found:
+        _dress(attempt, with_payload)
+    return found
+
+
+def _dress(attempt: Any, with_payload: bool) -> None:
+    message = redact_text(attempt.error_head, task=attempt.task, part="error")
+    if not with_payload:
+        message = message.split("\n", 1)[0]
+    traceback = redact_text(attempt.shown_traceback, task=attempt.task, part="error")
+    seconds = (attempt.finished_at - attempt.started_at).total_seconds()
+    waited = (attempt.started_at - attempt.due_at).total_seconds() if attempt.due_at else None
+    attempt.shown = {
+        "badge": marks.badge(attempt.outcome),
+        "started": marks.moment(attempt.started_at),
+        "took": marks.span(seconds),
+        "waited": marks.span(waited),
+        "worker": marks.text(attempt.worker_name or attempt.worker, 40),
+        "error": marks.last_error(attempt.error_class, message),
+        "frames": own_frames(traceback),
+        "traceback": marks.visible(traceback),
+    }
+
+
+def _steps(job: Any, with_payload: bool) -> list[Context]:
+    columns = document_columns("result") if with_payload else {}
+    rows = _rows(Step, job).defer("result")
+    for name, expression in columns.items():
+        rows = rows.annotate(**{name: expression})
+    return [_step(job, step, with_payload) for step in rows.order_by("id")[:MAX_STEPS]]
+
+
+def _step(job: Any, step: Any, with_payload: bool) -> Context:
+    shown = Shown()
+    if with_payload:
+        shown = shown_document(step.result_text, step.result_size, task=job.task, part="step")
+    return {
+        "name": marks.text(step.name),
+        "recorded": marks.moment(step.recorded_at),
+        "fence": step.fence,
+        "result": marks.cut(shown.text, MAX_STEP),
+        "note": shown.note,
+    }
+
+
+def _log(job: Any, with_payload: bool) -> list[Context]:
+    lines = load_log(job.pk, home.alias(), MAX_LINES)
+    return [_line(job, line, with_payload) for line in lines]
+
+
+def _line(job: Any, line: JobLogLine, with_payload: bool) -> Context:
+    text = redact_text(line.message, task=job.task, part="log")
+    first, _newline, rest = text.partition("\n")
+    return {
+        "at": marks.moment(line.logged_at),
+        "level": marks.visible(line.level_name),
+        "tone": "bad" if line.level >= 40 else "warn" if line.level >= 30 else "calm",
+        "logger": marks.text(line.logger, 80),
+        "message": marks.visible(first),
+        "more": marks.visible(rest) if with_payload else "",
+        "fence": line.fence,
+    }
+
+
+def _actions(job: Any) -> list[Any]:
+    found = list(_rows(Action, job).order_by("-id")[:MAX_ACTIONS])
+    for action in found:
+        detail = action.detail if isinstance(action.detail, dict) else {}
+        action.shown = {
+            "verb": words.verb(action.verb),
+            "actor": marks.text(action.actor),
+            "surface": str(words.SURFACES.get(action.surface, action.surface)),
+            "at": marks.moment(action.at),
+            "reason": marks.text(detail.get("reason", "")),
+        }
+    return found
+
+
+def _payload(job: Any) -> list[tuple[str, Shown]]:
+    arguments = shown_document(
+        job.arguments_text, job.arguments_size, task=job.task, part="arguments"
+    )
+    found = [(_("Arguments"), arguments)]
+    if job.result_size is not None:
+        result = shown_document(job.result_text, job.result_size, task=job.task, part="result")
+        found.append((_("Result"), result))
+    return found
+
+
+# --- where to go on -------------------------------------------------------------------------------
+
+
+def _list_url(site: OperationsAdmin, *terms: Any) -> str:
+    query = urlencode({"q": str(Filter(terms))})
+    return f"{site.url_of('job', 'changelist')}?{query}"
+
+
+def _links(site: OperationsAdmin, job: Job) -> list[tuple[str, str]]:
+    links = [(_("Jobs of this task"), _list_url(site, term("task", job.task)))]
+    if job.error_fingerprint:
+        alike = term("fingerprint", job.error_fingerprint)
+        links.append(
+            (_("Dead letters of this error"), _list_url(site, term("state", "dead"), alike))
+        )
+        group = site.url_of("errorgroup", "change", job.error_fingerprint)
+        links.append((_("This error over time"), group))
+    if job.schedule:
+        links.append((_("Jobs of this schedule"), _list_url(site, term("schedule", job.schedule))))
+    return links

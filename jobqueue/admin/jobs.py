@@ -1,0 +1,151 @@
+"""Jobs in the admin: the list, its actions, and the page of one job.
+
+No job is added, edited or deleted by hand: a row that a worker holds must not change under it.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin, messages
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern, path
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from jobqueue import permissions
+from jobqueue.admin import marks
+from jobqueue.admin.base import OperationsAdmin
+from jobqueue.admin.job_actions import JobActions
+from jobqueue.admin.job_filters import (
+    ErrorFilter,
+    PeriodFilter,
+    QueueFilter,
+    ScheduleFilter,
+    StateFilter,
+    TaskFilter,
+)
+from jobqueue.admin.job_lists import JobChangeList
+from jobqueue.admin.job_page import job_context
+from jobqueue.admin.submit import submit
+from jobqueue.redaction import redact_text
+from jobqueue.states import State
+
+
+def _seconds(start: datetime, end: datetime) -> float:
+    if timezone.is_naive(start) != timezone.is_naive(end):
+        return 0.0
+    return (end - start).total_seconds()
+
+
+class JobColumns:
+    """What lists of jobs show of each."""
+
+    @admin.display(description=_("job"))
+    def job_column(self, job: Any) -> Any:
+        return marks.lines([marks.text(job.task, 120), marks.short_id(job.pk)])
+
+    @admin.display(description=_("state"))
+    def state_column(self, job: Any) -> Any:
+        return marks.badge(job.state)
+
+    @admin.display(description=_("queue"))
+    def queue_column(self, job: Any) -> Any:
+        return marks.text(job.queue, 60)
+
+    @admin.display(description=_("attempts"))
+    def attempts_column(self, job: Any) -> Any:
+        return marks.budget(job.failures, job.max_attempts)
+
+    @admin.display(description=_("run at"))
+    def run_at_column(self, job: Any) -> Any:
+        return marks.moment(job.run_at)
+
+    @admin.display(description=_("last error"))
+    def error_column(self, job: Any) -> Any:
+        message = redact_text(job.error_head, task=job.task, part="error")
+        return marks.last_error(job.error_class, message, job.reason)
+
+    @admin.display(description=_("ran for"))
+    def duration_column(self, job: Any) -> Any:
+        """Return how long the running attempt has run, or the last one ran."""
+        if job.state == State.RUNNING and job.claimed_at is not None:
+            return marks.span(_seconds(job.claimed_at, timezone.now()))
+        return marks.span(_seconds(*job.last_run)) if job.last_run else marks.NOTHING
+
+    @admin.display(description=_("worker"))
+    def worker_column(self, job: Any) -> Any:
+        if job.worker is None:
+            return marks.NOTHING
+        return marks.text(job.worker_name or job.worker, 40)
+
+
+class JobAdmin(JobColumns, JobActions, OperationsAdmin):
+    """Jobs: found by the filter language, changed by named actions."""
+
+    list_display = [
+        "job_column",
+        "state_column",
+        "queue_column",
+        "priority",
+        "attempts_column",
+        "run_at_column",
+        "error_column",
+        "duration_column",
+        "worker_column",
+    ]
+    list_filter = [StateFilter, QueueFilter, TaskFilter, PeriodFilter, ErrorFilter, ScheduleFilter]
+    search_fields = ["id"]  # the box is drawn; what is typed is a filter, see job_lists
+    search_help_text = _(
+        "Terms such as state:dead queue:mail task:shop.* error:ValueError tag:order:42 "
+        "created>-2h, an id, or plain text. A minus in front excludes."
+    )
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self.may(request, permissions.VIEW)
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
+        """Return False: columns are not asked for by themselves, which would reach arguments."""
+        return False
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[JobChangeList]:
+        return JobChangeList
+
+    def get_urls(self) -> list[URLPattern]:
+        wrap = self.admin_site.admin_view
+        ours = [
+            path("submit/", wrap(self.submit_view), name="jobqueue_job_submit"),
+            path("<uuid:job_id>/do/<slug:verb>/", wrap(self.do_view), name="jobqueue_job_do"),
+            path("selected/<slug:verb>/", wrap(self.selected_view), name="jobqueue_job_selected"),
+            path("matching/<slug:verb>/", wrap(self.matching_view), name="jobqueue_job_matching"),
+        ]
+        return ours + super().get_urls()
+
+    def submit_view(self, request: HttpRequest) -> HttpResponse:
+        """Make a job by hand."""
+        return submit(self, request)
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """Return the page of one job: it is looked at; buttons post elsewhere."""
+        self.require(request, permissions.VIEW)
+        try:
+            job_id = UUID(object_id)
+        except ValueError:
+            return self._gone(request, object_id)
+        context = job_context(self, request, job_id)
+        if context is None:
+            return self._gone(request, object_id)
+        return self.page(request, "job/detail.html", context | (extra_context or {}))
+
+    def _gone(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        text = _("There is no job “%(id)s”. It may have been pruned.")
+        self.message_user(request, text % {"id": marks.cut(object_id, 60)}, messages.WARNING)
+        return self.redirect(self.url("changelist"))

@@ -1,0 +1,160 @@
+"""Limits: how many jobs of a key run or start, what the code says, and what an operator set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+from django.contrib.admin.utils import quote, unquote
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import URLPattern, path
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from jobqueue import control
+from jobqueue.admin import home, marks
+from jobqueue.admin.base import OperationsAdmin, not_allowed
+from jobqueue.exceptions import JobQueueError
+from jobqueue.limits import MAX_PERIOD_SECONDS, MAX_RATE, MAX_RUNNING
+
+TURNS = {"set": "set_limit", "lift": "lift_limit", "reset": "reset_limit"}
+
+
+class LimitForm(forms.Form):
+    """The numbers of a limit."""
+
+    running = forms.IntegerField(
+        label=gettext_lazy("Running at once"),
+        required=False,
+        min_value=0,
+        max_value=MAX_RUNNING,
+        help_text=gettext_lazy("0 stops the key; empty: any number."),
+    )
+    rate = forms.IntegerField(
+        label=gettext_lazy("Starts"), required=False, min_value=1, max_value=MAX_RATE
+    )
+    per = forms.FloatField(
+        label=gettext_lazy("in seconds"), required=False, max_value=MAX_PERIOD_SECONDS
+    )
+    reason = forms.CharField(label=gettext_lazy("Reason"), required=False, max_length=255)
+
+
+class KeyForm(forms.Form):
+    """The key of a limit."""
+
+    key = forms.CharField(
+        label=gettext_lazy("Key"),
+        max_length=255,
+        help_text=gettext_lazy("The name of a limit, one of its keys (customer:42) or queue:NAME."),
+    )
+
+
+class LimitAdmin(OperationsAdmin):
+    """The numbers that claims obey."""
+
+    def get_urls(self) -> list[URLPattern]:
+        wrap = self.admin_site.admin_view
+        turn = path("<str:key>/turn/<slug:turn>/", wrap(self.turn_view), name="jobqueue_limit_turn")
+        return [turn, *super().get_urls()]
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Return all limits; ?key=… leads to the page of one, also of one that is not set yet."""
+        self._require_view(request)
+        if key := request.GET.get("key", "").strip():
+            return HttpResponseRedirect(self.url("change", quote(key)))
+        context = {
+            "title": _("Limits"),
+            "limits": [self._line(limit) for limit in control.limits(home.alias())],
+            "form": KeyForm() if self.may(request, "set_limit") else None,
+        }
+        return self.page(request, "limit/list.html", context)
+
+    def _line(self, limit: control.LimitStatus) -> dict[str, Any]:
+        return {
+            "key": marks.text(limit.key, 120),
+            "url": self.url("change", quote(limit.key)),
+            "numbers": numbers(limit.running, limit.rate, limit.per),
+            "code": numbers(*limit.code) if limit.code else marks.NOTHING,
+            "set_by": marks.text(limit.set_by, 60) if limit.set_by else "",
+            "set_at": marks.moment(limit.set_at),
+            "reason": marks.text(limit.reason) if limit.reason else "",
+            "running": marks.number(limit.running_now),
+            "blocked": marks.number(limit.blocked_now),
+        }
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """Return the page of one limit, also of one that nobody has set yet."""
+        self._require_view(request)
+        return self._page(request, unquote(object_id), None)
+
+    def _page(self, request: HttpRequest, key: str, form: LimitForm | None) -> HttpResponse:
+        found = next((one for one in control.limits(home.alias()) if one.key == key), None)
+        initial = {"running": found.running, "rate": found.rate, "per": found.per} if found else {}
+        may = self.may(request, "set_limit")
+        context = {
+            "title": marks.visible(marks.cut(key, 120)),
+            "limit": self._line(found) if found else None,
+            "form": (form or LimitForm(initial=initial)) if may else None,
+            "urls": {turn: self.url("turn", quote(key), turn) for turn in TURNS},
+            "is_set": bool(found and found.set_by),
+        }
+        return self.page(request, "limit/detail.html", context)
+
+    def turn_view(self, request: HttpRequest, key: str, turn: str) -> HttpResponse:
+        """Set, lift or reset a limit."""
+        if turn not in TURNS:
+            raise Http404
+        if not self.may(request, TURNS[turn]):
+            self.require(request, TURNS[turn])
+        self._require_view(request)
+        if request.method != "POST":
+            return not_allowed("POST")
+        key, form = unquote(key), LimitForm(request.POST)
+        if turn == "set" and not form.is_valid():
+            return self._page(request, key, form)
+        try:
+            outcome = _turn(request, key, turn, form.cleaned_data if form.is_valid() else {})
+        except JobQueueError as error:
+            self.tell_refusal(request, error)
+        else:
+            if outcome.changed:
+                self.log(request, [(key, key)], TURNS[turn])
+            self.tell(request, TURNS[turn], outcome)
+        return HttpResponseRedirect(self.url("change", quote(key)))
+
+    def _require_view(self, request: HttpRequest) -> None:
+        if not self.has_view_permission(request):
+            self.require(request, "set_limit")
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return super().has_view_permission(request, obj) or self.may(request, "set_limit")
+
+
+def _turn(request: HttpRequest, key: str, turn: str, given: Mapping[str, Any]) -> control.Outcome:
+    actor, alias = home.actor(request), home.alias()
+    if turn == "reset":
+        return control.reset_limit(key, actor, backend=alias)
+    reason = given.get("reason", "")
+    if turn == "lift":
+        return control.lift_limit(key, actor, reason=reason, backend=alias)
+    numbers = {name: given.get(name) for name in ("running", "rate", "per")}
+    return control.set_limit(key, actor, reason=reason, backend=alias, **numbers)
+
+
+def numbers(running: int | None, rate: int | None, per: float | None) -> str:
+    """Return a limit in words."""
+    parts = []
+    if running is not None:
+        parts.append(_("at most %(n)s at once") % {"n": f"{running:,}"})
+    if rate is not None and per is not None:
+        parts.append(_("%(n)s starts in %(span)s") % {"n": f"{rate:,}", "span": marks.span(per)})
+    return _(", ").join(parts) or _("no limit")

@@ -1,0 +1,140 @@
+"""Pieces of HTML that all pages share: texts of strangers, states, times, spans of time, ids.
+
+Names, arguments and errors come from whoever can enqueue a job, so everything is escaped, isolated
+from the direction of what stands around it (``<bdi>``), and rid of characters that steer: those
+are shown as escapes. No state is told by its color alone, and each time has its exact value.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from django.utils import timezone
+from django.utils.formats import number_format
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from jobqueue.admin import words
+
+NOTHING = "–"
+MAX_CELL = 200
+"""Characters of a text in a list."""
+
+_STEERING = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufeff]"
+)
+
+
+def visible(value: Any) -> str:
+    """Return a text with what would steer a terminal or the direction of writing as escapes."""
+    return _STEERING.sub(lambda m: m.group().encode("unicode_escape").decode(), str(value))
+
+
+def cut(value: Any, most: int = MAX_CELL) -> str:
+    """Return a text, shortened with a mark where it is too long."""
+    text = str(value)
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def text(value: Any, most: int = MAX_CELL) -> SafeString:
+    """Return somebody's text, for the middle of a page."""
+    return format_html("<bdi>{}</bdi>", visible(cut(value, most)))
+
+
+def code(value: Any, most: int = MAX_CELL) -> SafeString:
+    """Return a name or id, which reads from left to right in every language."""
+    return format_html('<bdi class="jq-code" dir="ltr">{}</bdi>', visible(cut(value, most)))
+
+
+def badge(name: str, label: str | None = None) -> SafeString:
+    """Return a state as an icon and a word."""
+    return format_html(
+        '<span class="jq-badge jq-{}"><span aria-hidden="true">{}</span> {}</span>',
+        words.TONES.get(name, "calm"),
+        words.ICONS.get(name, "•"),
+        visible(cut(label or words.state(name), 40)),
+    )
+
+
+def moment(value: datetime | None) -> SafeString | str:
+    """Return a time in the reader's zone, with its exact value in UTC."""
+    if value is None:
+        return NOTHING
+    exact = value.astimezone(UTC) if timezone.is_aware(value) else value
+    try:
+        local = timezone.localtime(value) if timezone.is_aware(value) else value
+    except (OverflowError, ValueError):  # year 9999 or 1, in a zone that would leave it
+        local = exact
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>',
+        exact.isoformat(),
+        exact.isoformat(" ") + ("" if timezone.is_aware(value) else " " + _("(no time zone)")),
+        local.strftime("%Y-%m-%d %H:%M:%S") if local.year >= 1000 else local.isoformat(" "),
+    )
+
+
+def span(seconds: float | None) -> str:
+    """Return a span of time in its largest fitting unit, such as "12 s" or "3.5 h"."""
+    if seconds is None:
+        return NOTHING
+    seconds = max(seconds, 0.0)
+    for size, unit in ((86_400, _("d")), (3_600, _("h")), (60, _("min"))):
+        if seconds >= 2 * size:
+            digits = 1 if seconds < 10 * size else 0
+            return f"{number_format(seconds / size, digits)} {unit}"
+    if seconds < 0.1 and seconds > 0:
+        return f"{number_format(seconds * 1_000, 0)} {_('ms')}"
+    return f"{number_format(seconds, 1 if seconds < 10 else 0)} {_('s')}"
+
+
+def number(value: Any) -> str:
+    """Return a number with its thousands apart; a `Count` says what it is ("10,000+", "~2,000")."""
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def size(count: int) -> str:
+    """Return a number of bytes."""
+    if count < 10_000:
+        return ngettext("%(count)s byte", "%(count)s bytes", count) % {"count": f"{count:,}"}
+    unit, parts = ("KiB", 1024) if count < 10 * 1024**2 else ("MiB", 1024**2)
+    return f"{count / parts:,.0f} {unit}"
+
+
+def budget(used: int, most: int | None) -> SafeString:
+    """Return charged attempts out of their limit, such as "2/5"."""
+    return format_html('<span dir="ltr">{}/{}</span>', used, "∞" if most is None else most)
+
+
+def link(url: str, shown: Any) -> SafeString:
+    """Return a link; `shown` is escaped unless it is one of the pieces above."""
+    return format_html('<a href="{}">{}</a>', url, shown)
+
+
+def lines(parts: list[Any]) -> SafeString:
+    """Return what is there of `parts`, one below the other."""
+    return format_html_join(SafeString("<br>"), "{}", ((part,) for part in parts if part))
+
+
+def short_id(value: UUID | str) -> SafeString:
+    """Return an id without its middle: the beginning says when, the end says which."""
+    whole = str(value)
+    return format_html(
+        '<bdi class="jq-code" dir="ltr" title="{}">{}…{}</bdi>', whole, whole[:8], whole[-6:]
+    )
+
+
+def last_error(error_class: str, message: str, reason: str = "") -> SafeString | str:
+    """Return why a job is where it is: its reason, and the last error on one line."""
+    name = error_class.rpartition(".")[2]
+    first = message.split("\n", 1)[0]
+    parts = [text(reason)] if reason else []
+    if name or first:
+        error = format_html("<b>{}</b>", text(name)) if name else ""
+        between = ": " if name and first else ""
+        parts.append(format_html("{}{}{}", error, between, text(first) if first else ""))
+    return lines(parts) if parts else NOTHING

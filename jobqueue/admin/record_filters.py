@@ -1,0 +1,122 @@
+"""Filters of the lists of history. Choices are fixed; nothing is looked for in the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
+
+from jobqueue.admin import words
+from jobqueue.states import Outcome
+
+Choices = Sequence[tuple[str, Any]]
+PERIODS = {"1h": 3_600, "1d": 86_400, "7d": 7 * 86_400, "30d": 30 * 86_400}
+
+
+class ColumnFilter(admin.SimpleListFilter):
+    """A filter for one column's exact value."""
+
+    column = ""
+
+    def queryset(self, request: Any, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        value = self.value()
+        return queryset if value is None else queryset.filter(**{self.column: value})
+
+
+class VerbFilter(ColumnFilter):
+    """What was done."""
+
+    title = _("what")
+    parameter_name = column = "verb"
+
+    def lookups(self, request: Any, model_admin: Any) -> Choices:
+        return [(verb, words.verb(verb)) for verb in words.VERBS]
+
+
+class SurfaceFilter(ColumnFilter):
+    """Through which surface."""
+
+    title = _("through")
+    parameter_name = column = "surface"
+
+    def lookups(self, request: Any, model_admin: Any) -> Choices:
+        return list(words.SURFACES.items())
+
+
+class OutcomeFilter(ColumnFilter):
+    """How attempts ended."""
+
+    title = _("outcome")
+    parameter_name = column = "outcome"
+
+    def lookups(self, request: Any, model_admin: Any) -> Choices:
+        return [(outcome.value, words.state(outcome)) for outcome in Outcome]
+
+
+class AttemptPeriod(admin.SimpleListFilter):
+    """When attempts ended."""
+
+    title = _("ended")
+    parameter_name = "period"
+
+    def lookups(self, request: Any, model_admin: Any) -> Choices:
+        return [
+            ("1h", _("Past hour")),
+            ("1d", _("Past 24 hours")),
+            ("7d", _("Past 7 days")),
+            ("30d", _("Past 30 days")),
+        ]
+
+    def queryset(self, request: Any, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        seconds = PERIODS.get(self.value() or "")
+        if seconds is None:
+            return queryset
+        return queryset.filter(finished_at__gt=Now() - timedelta(seconds=seconds))
+
+
+class GivenFilter(ColumnFilter):
+    """A filter that has no choices of its own: pages link to it with a value."""
+
+    def lookups(self, request: Any, model_admin: Any) -> Choices:
+        value = self.value()
+        return [] if value is None else [(value, value[:100])]
+
+    def has_output(self) -> bool:
+        return self.value() is not None
+
+
+class ErrorClassFilter(GivenFilter):
+    """The class of an error."""
+
+    title = _("error")
+    parameter_name = column = "error_class"
+
+
+class WorkerFilter(GivenFilter):
+    """The worker that ran it."""
+
+    title = _("worker")
+    parameter_name = column = "worker"
+
+    def queryset(self, request: Any, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        try:
+            UUID(self.value() or "0" * 32)
+        except ValueError:
+            return queryset.none()
+        return super().queryset(request, queryset)
+
+
+class ActorSearch:
+    """Search by who did it."""
+
+    @staticmethod
+    def matching(rows: QuerySet[Any], text: str) -> QuerySet[Any]:
+        """Return the rows of an actor; of everybody without a text."""
+        name = text.strip().replace("\x00", "")
+        return rows.filter(actor=name) if name else rows

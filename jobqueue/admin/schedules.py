@@ -1,0 +1,354 @@
+"""Schedules: what ticks when, what came of it, and changing, running, switching and trying them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.admin.views.main import ChangeList
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import URLPattern, path
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from jobqueue import control, permissions
+from jobqueue.admin import home, marks, words
+from jobqueue.admin.base import OperationsAdmin, not_allowed
+from jobqueue.admin.job_actions import _allowed
+from jobqueue.admin.payloads import shown_document
+from jobqueue.admin.schedule_forms import ScheduleForm, initial_of
+from jobqueue.declarations import declaration, default_zone
+from jobqueue.engine.schedule_status import history
+from jobqueue.exceptions import InvalidSchedule, JobQueueError
+from jobqueue.models import Schedule
+from jobqueue.models.schedule import CODE, DATABASE
+from jobqueue.redaction import redact
+
+PREVIEWED = 5
+
+
+class ScheduleChangeList(ChangeList):
+    """A page of schedules, each with what it does next and did last."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        found = {one.schedule.pk: one for one in control.schedules(home.alias(), count=1)}
+        rows = list(self.result_list)
+        for row in rows:
+            row.status = found.get(row.pk)
+        self.result_list = rows
+        self.title = self.opts.verbose_name_plural.capitalize()  # type: ignore[union-attr]
+
+
+class EnabledFilter(admin.SimpleListFilter):
+    """Whether it ticks."""
+
+    title = gettext_lazy("enabled")
+    parameter_name = "enabled"
+
+    def lookups(self, request: Any, model_admin: Any) -> list[tuple[str, Any]]:
+        return [("1", gettext_lazy("Enabled")), ("0", gettext_lazy("Disabled"))]
+
+    def queryset(self, request: Any, queryset: Any) -> Any:
+        value = self.value()
+        return queryset.filter(enabled=value == "1") if value in ("0", "1") else queryset
+
+
+def _switch(verb: str, label: Any) -> Callable[..., Any]:
+    @admin.action(permissions=[verb], description=label)
+    def act(modeladmin: ScheduleAdmin, request: HttpRequest, queryset: Any) -> None:
+        for name in queryset.values_list("name", flat=True):
+            modeladmin.turn(request, name, verb)
+
+    act.__name__ = verb
+    return act
+
+
+TURNS = {
+    "enable": "enable_schedule",
+    "disable": "disable_schedule",
+    "run": "run_schedule",
+    "delete": "delete_schedule",
+}
+
+
+class ScheduleAdmin(OperationsAdmin):
+    """Recurring plans."""
+
+    list_display = [
+        "name",
+        "task_column",
+        "words_column",
+        "time_zone",
+        "state_column",
+        "last_column",
+        "next_column",
+        "policy_column",
+    ]
+    list_filter = [EnabledFilter]
+    search_fields = ["name", "task"]
+    ordering = ["name"]
+    actions = [
+        _switch("enable_schedule", gettext_lazy("Enable")),
+        _switch("disable_schedule", gettext_lazy("Disable")),
+        _switch("run_schedule", gettext_lazy("Run now")),
+    ]
+    has_enable_schedule_permission = _allowed("enable_schedule")
+    has_disable_schedule_permission = _allowed("disable_schedule")
+    has_run_schedule_permission = _allowed("run_schedule")
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return self.may(request, "create_schedule")
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ScheduleChangeList]:
+        return ScheduleChangeList
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
+        return False
+
+    def get_urls(self) -> list[URLPattern]:
+        wrap = self.admin_site.admin_view
+        turn = path(
+            "<int:number>/turn/<slug:turn>/",
+            wrap(self.turn_view),
+            name="jobqueue_schedule_turn",
+        )
+        return [turn, *super().get_urls()]
+
+    # --- columns --------------------------------------------------------------------------------
+
+    @admin.display(description=gettext_lazy("task"))
+    def task_column(self, row: Any) -> Any:
+        return marks.text(row.task, 100)
+
+    @admin.display(description=gettext_lazy("plan"))
+    def words_column(self, row: Any) -> Any:
+        return marks.text(row.status.words if row.status else row.cron, 200)
+
+    @admin.display(description=gettext_lazy("state"))
+    def state_column(self, row: Any) -> Any:
+        return marks.badge(row.status.state if row.status else "disabled")
+
+    @admin.display(description=gettext_lazy("last tick"))
+    def last_column(self, row: Any) -> Any:
+        last = row.status.last if row.status else None
+        if last is None:
+            return marks.NOTHING
+        return marks.lines([marks.moment(last.tick), marks.badge(last.job_state or last.outcome)])
+
+    @admin.display(description=gettext_lazy("next tick"))
+    def next_column(self, row: Any) -> Any:
+        ticks = row.status.next_ticks if row.status and row.status.state == "ticking" else []
+        return marks.moment(ticks[0].at) if ticks else marks.NOTHING
+
+    @admin.display(description=gettext_lazy("overlap, missed"))
+    def policy_column(self, row: Any) -> Any:
+        return f"{row.overlap}, {row.missed}"
+
+    # --- one schedule ---------------------------------------------------------------------------
+
+    def add_view(
+        self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Return the form of a new schedule; Preview only shows what it would do."""
+        self._require(request, "create_schedule")
+        form = ScheduleForm(request.POST or None, initial={"time_zone": default_zone()})
+        if request.method == "POST" and form.is_valid() and "_preview" not in request.POST:
+            row = self._save(request, form, None)
+            if row is not None:
+                return HttpResponseRedirect(self.url("change", row.pk))
+        return self._form_page(request, form, None)
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """Return the page of a schedule, with its form if it may be changed here."""
+        if not self.has_view_permission(request):
+            self._require(request, "update_schedule")
+        row: Any = self.get_object(request, object_id)
+        if row is None:
+            self.message_user(request, _("There is no such schedule."), messages.WARNING)
+            return HttpResponseRedirect(self.url("changelist"))
+        form = self._form_of(request, row)
+        if request.method == "POST":
+            self._require(request, "update_schedule")
+            saves = form is not None and form.is_valid() and "_preview" not in request.POST
+            if saves and self._save(request, form, row) is not None:
+                return HttpResponseRedirect(self.url("change", row.pk))
+        return self._form_page(request, form, row)
+
+    def _form_of(self, request: HttpRequest, row: Schedule) -> ScheduleForm | None:
+        """Return the form; None for whoever may not change it, or if the code decides.
+
+        Arguments that hold what is hidden, or that may not be seen, are left as they are.
+        """
+        if row.source == CODE or not self.may(request, "update_schedule"):
+            return None
+        given = redact(row.arguments, task=row.task, part="arguments")
+        seen = self.may(request, permissions.VIEW_PAYLOAD) and given == row.arguments
+        data = request.POST if request.method == "POST" else None
+        return ScheduleForm(data, initial=initial_of(row), with_arguments=seen)
+
+    def _save(self, request: HttpRequest, form: Any, row: Schedule | None) -> Any:
+        """Return the schedule as it is stored; None, with errors in the form, if it is refused."""
+        actor, alias = home.actor(request), home.alias()
+        given = form.keywords()
+        try:
+            if row is None:
+                saved = control.create_schedule(
+                    form.cleaned_data["name"], actor, backend=alias, **given
+                )
+            else:
+                version = form.cleaned_data.get("version")
+                saved = control.update_schedule(
+                    row.name, actor, version=version, backend=alias, **given
+                )
+        except InvalidSchedule as error:
+            form.refuse(error)
+            return None
+        except JobQueueError as error:
+            form.add_error(None, str(error))
+            return None
+        message = _("Added.") if row is None else _("Changed. What is new counts from now.")
+        self.message_user(request, message, messages.SUCCESS)
+        self.log(request, [(saved.pk, saved.name)], "create" if row is None else "update")
+        return saved
+
+    def _form_page(
+        self, request: HttpRequest, form: ScheduleForm | None, row: Schedule | None
+    ) -> HttpResponse:
+        if row is not None and form is not None:
+            form.fields["name"].disabled = True
+        status = None
+        if row is not None:
+            status = next(iter(control.schedules(home.alias(), name=row.name)), None)
+        context = {
+            "title": marks.visible(row.name) if row else _("Add schedule"),
+            "row": row,
+            "form": form,
+            "status": status,
+            "badge": marks.badge(status.state) if status else "",
+            "facts": self._facts(request, row) if row else [],
+            "ticks": self._ticks(form, status),
+            "history": _history(row) if row else [],
+            "error": marks.visible(row.error) if row else "",
+            "is_code": bool(row and row.source == CODE),
+            "buttons": self._buttons(request, row) if row else [],
+        }
+        return self.page(request, "schedule/form.html", context)
+
+    def _ticks(self, form: ScheduleForm | None, status: Any) -> list[dict[str, Any]]:
+        """Return the next ticks: of what stands in the form, else of the schedule as it is."""
+        ticks = status.next_ticks if status else []
+        if form is not None and form.is_bound and form.is_valid():
+            try:
+                given = {"args": [], "kwargs": {}, **form.keywords()}
+                one = declaration(form.cleaned_data["name"], given)
+                ticks = control.preview_schedule(one, PREVIEWED, backend=home.alias())
+            except InvalidSchedule as error:
+                form.refuse(error)
+                ticks = []
+        return [
+            {
+                "local": f"{tick.local:%Y-%m-%d %H:%M:%S} {tick.local.tzname()}",
+                "utc": f"{tick.at:%Y-%m-%d %H:%M:%S}",
+                "note": tick.note,
+            }
+            for tick in ticks
+        ]
+
+    def _facts(self, request: HttpRequest, row: Schedule) -> list[tuple[str, Any]]:
+        facts = [
+            (_("Task"), marks.text(row.task)),
+            (_("Plan"), marks.text(_plan(row))),
+            (_("Time zone"), marks.text(row.time_zone)),
+            (_("Declared in"), _("code") if row.source == CODE else _("the database")),
+            (_("Queue"), marks.text(row.queue_name) if row.queue_name else _("the task's own")),
+            (_("Overlap"), marks.text(row.overlap)),
+            (_("Missed ticks"), marks.text(row.missed)),
+            (_("Last tick"), marks.moment(row.last_tick)),
+        ]
+        if self.may(request, permissions.VIEW_PAYLOAD):
+            text = json.dumps(row.arguments, default=str)
+            shown = shown_document(text, len(text), task=row.task, part="arguments")
+            facts.append((_("Arguments"), marks.code(shown.text, 4_000)))
+        return facts
+
+    # --- buttons --------------------------------------------------------------------------------
+
+    def _buttons(self, request: HttpRequest, row: Schedule) -> list[tuple[str, str]]:
+        turns: Sequence[str] = ("disable", "run") if row.enabled else ("enable", "run")
+        if row.source == DATABASE or row.undeclared_at is not None:
+            turns = (*turns, "delete")
+        return [
+            (self.url("turn", row.pk, turn), words.verb(TURNS[turn]))
+            for turn in turns
+            if self.may(request, TURNS[turn])
+        ]
+
+    def turn_view(self, request: HttpRequest, number: int, turn: str) -> HttpResponse:
+        """Enable, disable, run or delete a schedule; deleting asks once more."""
+        if turn not in TURNS:
+            raise Http404
+        self._require(request, TURNS[turn])
+        if request.method != "POST":
+            return not_allowed("POST")
+        row: Any = self.get_object(request, str(number))
+        if row is None:
+            return HttpResponseRedirect(self.url("changelist"))
+        if turn == "delete" and request.POST.get("confirmed") != "1":
+            context = {"title": _("Delete schedule"), "row": row, "url": request.path}
+            return self.page(request, "schedule/delete.html", context)
+        self.turn(request, row.name, TURNS[turn])
+        there = self.get_queryset(request).filter(pk=number).exists()
+        return HttpResponseRedirect(self.url("change", number) if there else self.url("changelist"))
+
+    def turn(self, request: HttpRequest, name: str, verb: str) -> None:
+        """Do it, and say what came of it."""
+        key = self.get_queryset(request).filter(name=name).values_list("pk", flat=True).first()
+        try:
+            act = getattr(control, verb)
+            outcome = act(name, home.actor(request), backend=home.alias())
+        except JobQueueError as error:
+            self.tell_refusal(request, error)
+            return
+        if outcome.changed:
+            self.log(request, [(key, name)], verb)
+        self.tell(request, verb, outcome)
+
+    def delete_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Send to the page of the schedule, which has the button."""
+        return HttpResponseRedirect(self.url("change", object_id))
+
+    def _require(self, request: HttpRequest, verb: str) -> None:
+        if not self.may(request, verb):
+            self.require(request, verb)
+
+
+def _plan(row: Schedule) -> str:
+    try:
+        return row.as_plan().words()
+    except InvalidSchedule as error:
+        return str(error)
+
+
+def _history(row: Schedule) -> list[dict[str, Any]]:
+    return [
+        {
+            "tick": marks.moment(past.tick),
+            "at": marks.moment(past.at),
+            "outcome": marks.badge(past.outcome),
+            "state": marks.badge(past.job_state) if past.job_state else "",
+            "missed": past.missed,
+            "job_id": past.job_id,
+        }
+        for past in history(row)
+    ]

@@ -1,0 +1,283 @@
+"""Workers: which processes there are, how busy, how far from their last beat; and draining one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
+from django.db.models import Count, F, QuerySet
+from django.db.models.functions import Now
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import URLPattern, path
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from jobqueue import control, permissions
+from jobqueue.admin import home, marks
+from jobqueue.admin.base import OperationsAdmin, not_allowed
+from jobqueue.admin.job_actions import _allowed, selected_ids
+from jobqueue.engine.job_walks import Span, through_table
+from jobqueue.engine.statistics import worker_rates
+from jobqueue.exceptions import JobQueueError
+from jobqueue.models import Attempt, Job, Worker
+from jobqueue.states import State
+
+MAX_RUNNING = 50
+MAX_ATTEMPTS = 20
+LOOKS = 2
+
+
+class LifeFilter(admin.SimpleListFilter):
+    """Alive by default: the dead are history."""
+
+    title = gettext_lazy("state")
+    parameter_name = "life"
+
+    def lookups(self, request: Any, model_admin: Any) -> list[tuple[str, Any]]:
+        return [
+            ("draining", gettext_lazy("Draining")),
+            ("dead", gettext_lazy("Dead")),
+            ("any", gettext_lazy("All")),
+        ]
+
+    def choices(self, changelist: Any) -> Iterator[Any]:
+        found = iter(super().choices(changelist))
+        yield {**next(found), "display": gettext_lazy("Alive")}
+        yield from found
+
+    def queryset(self, request: Any, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        value = self.value()
+        if value == "any":
+            return queryset
+        if value == "draining":
+            return queryset.filter(dead=False, draining=True)
+        return queryset.filter(dead=value == "dead")
+
+
+class WorkerChangeList(ChangeList):
+    """A page of workers, with how busy they are."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        workers = list(self.result_list)
+        jobs = Job.objects.using(self.root_queryset.db).filter(
+            state=State.RUNNING.value, worker__in=[worker.pk for worker in workers]
+        )
+        busy = dict(jobs.order_by().values_list("worker").annotate(count=Count("id")))
+        rates = {rate.worker: rate for rate in worker_rates(backend=home.alias())}
+        for worker in workers:
+            worker.busy = busy.get(worker.pk, 0)
+            worker.rate = rates.get(worker.pk)
+        self.result_list = workers
+        self.title = self.opts.verbose_name_plural.capitalize()  # type: ignore[union-attr]
+
+
+@admin.action(permissions=["drain_worker"], description=gettext_lazy("Drain"))
+def drain(modeladmin: WorkerAdmin, request: HttpRequest, queryset: Any) -> None:
+    """Drain the ticked workers."""
+    modeladmin.drain(request, selected_ids(request))
+
+
+class WorkerAdmin(OperationsAdmin):
+    """Processes that claim and run jobs, or watch over them."""
+
+    list_display = [
+        "name_column",
+        "kind",
+        "state_column",
+        "queues_column",
+        "busy_column",
+        "rate_column",
+        "beat_column",
+        "lease_column",
+        "version_column",
+    ]
+    list_filter = [LifeFilter]
+    actions = [drain]
+    ordering = ["dead", "host", "kind", "name", "pid"]
+    has_drain_worker_permission = _allowed("drain_worker")
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        rows = super().get_queryset(request).defer("tasks")
+        return rows.annotate(
+            beat_age=Now() - F("heartbeat_at"), lease_left=F("lease_until") - Now()
+        )
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
+        return False
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[WorkerChangeList]:
+        return WorkerChangeList
+
+    def get_urls(self) -> list[URLPattern]:
+        wrap = self.admin_site.admin_view
+        ours = [path("<uuid:worker>/drain/", wrap(self.drain_view), name="jobqueue_worker_drain")]
+        return ours + super().get_urls()
+
+    # --- columns --------------------------------------------------------------------------------
+
+    @admin.display(description=gettext_lazy("worker"))
+    def name_column(self, worker: Any) -> Any:
+        place = f"{worker.host}:{worker.pid}"
+        return marks.lines([marks.text(worker.name, 60), marks.code(place, 60)])
+
+    @admin.display(description=gettext_lazy("state"))
+    def state_column(self, worker: Any) -> Any:
+        return marks.badge(life(worker))
+
+    @admin.display(description=gettext_lazy("queues"))
+    def queues_column(self, worker: Any) -> Any:
+        return queues_text(worker)
+
+    @admin.display(description=gettext_lazy("busy"))
+    def busy_column(self, worker: Any) -> Any:
+        return marks.budget(worker.busy, worker.slots)
+
+    @admin.display(description=gettext_lazy("jobs a minute"))
+    def rate_column(self, worker: Any) -> Any:
+        return f"{worker.rate.per_minute:.1f}" if worker.rate else marks.NOTHING
+
+    @admin.display(description=gettext_lazy("last beat"))
+    def beat_column(self, worker: Any) -> Any:
+        return ago(worker.beat_age)
+
+    @admin.display(description=gettext_lazy("lease left"))
+    def lease_column(self, worker: Any) -> Any:
+        return marks.NOTHING if worker.dead else marks.span(worker.lease_left.total_seconds())
+
+    @admin.display(description=gettext_lazy("version"))
+    def version_column(self, worker: Any) -> Any:
+        return marks.text(worker.version, 40)
+
+    # --- one worker -----------------------------------------------------------------------------
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        if not self.has_view_permission(request):
+            self.require(request, "drain_worker")
+        worker: Any = self.get_object(request, object_id)
+        if worker is None:
+            text = _("There is no such worker. Rows of dead ones are pruned.")
+            self.message_user(request, text)
+            return HttpResponseRedirect(self.url("changelist"))
+        return self.page(request, "worker/detail.html", self._context(request, worker))
+
+    def _context(self, request: HttpRequest, worker: Any) -> dict[str, Any]:
+        sees_jobs = self.may(request, permissions.VIEW)
+        alive = Worker.objects.using(worker._state.db).filter(dead=False, kind="worker")
+        versions = alive.exclude(version=worker.version).values_list("version", flat=True)
+        others = sorted(set(versions[:1_000])) if worker.kind == "worker" else []
+        can_drain = self.may(request, "drain_worker") and not worker.dead and not worker.draining
+        return {
+            "title": marks.visible(marks.cut(worker.name, 80)),
+            "subtitle": f"{worker.host}:{worker.pid}",
+            "worker": worker,
+            "badge": marks.badge(life(worker)),
+            "facts": _facts(worker),
+            "other_versions": [marks.text(version, 40) for version in others],
+            "running": _running(worker) if sees_jobs else [],
+            "attempts": _attempts(worker) if sees_jobs else [],
+            "drain_url": self.url("drain", worker.pk) if can_drain else "",
+        }
+
+    def drain_view(self, request: HttpRequest, worker: UUID) -> HttpResponse:
+        """Tell one worker to drain."""
+        self.require(request, "drain_worker")
+        if request.method != "POST":
+            return not_allowed("POST")
+        self.drain(request, [worker])
+        return HttpResponseRedirect(self.back(request, self.url("change", worker)))
+
+    def drain(self, request: HttpRequest, workers: Iterable[UUID]) -> None:
+        """Tell workers to drain, and say what came of it."""
+        total = control.Outcome("told to drain")
+        for worker in workers:
+            try:
+                outcome = control.drain_worker(worker, home.actor(request), backend=home.alias())
+            except JobQueueError as error:
+                self.tell_refusal(request, error)
+                return
+            total += outcome
+        self.log_outcome(request, "drain", total)
+        self.tell(request, "drain", total)
+
+
+def life(worker: Any) -> str:
+    """Return the word for a worker's state."""
+    if worker.dead:
+        return "dead"
+    if worker.lease_left.total_seconds() < 0:
+        return "expired"
+    return "draining" if worker.draining else "alive"
+
+
+def queues_text(worker: Any) -> Any:
+    """Return the queues that a worker serves."""
+    named = worker.queues if isinstance(worker.queues, list) else [worker.queues]
+    return marks.text(", ".join(map(str, named)), 80) if named else _("every queue")
+
+
+def ago(age: Any) -> str:
+    """Return how long ago something was."""
+    return _("%(span)s ago") % {"span": marks.span(age.total_seconds())}
+
+
+def _facts(worker: Any) -> list[tuple[str, Any]]:
+    facts = [
+        (_("Identity"), marks.code(worker.pk)),
+        (_("Kind"), marks.text(worker.kind)),
+        (_("Backend"), marks.text(worker.backend)),
+        (_("Version"), marks.text(worker.version)),
+        (_("Queues"), queues_text(worker)),
+        (_("Slots"), marks.number(worker.slots)),
+        (_("Started"), marks.moment(worker.started_at)),
+        (_("Last beat"), ago(worker.beat_age)),
+        (_("Lease until"), marks.moment(worker.lease_until)),
+        (_("Clock ahead"), marks.span(abs(worker.clock_ahead)) if worker.clock_ahead else ""),
+        (_("Died"), marks.moment(worker.dead_at) if worker.dead_at else ""),
+        (_("Died of"), marks.text(worker.dead_reason) if worker.dead_reason else ""),
+    ]
+    return [(name, value) for name, value in facts if value != ""]
+
+
+def _running(worker: Any) -> list[dict[str, Any]]:
+    jobs = Job.objects.using(worker._state.db).filter(state=State.RUNNING.value, worker=worker.pk)
+    jobs = jobs.order_by("claimed_at").annotate(age=Now() - F("claimed_at"))
+    return [
+        {
+            "id": job.pk,
+            "task": marks.text(job.task, 100),
+            "queue": marks.text(job.queue, 60),
+            "since": marks.moment(job.claimed_at),
+            "age": marks.span(job.age.total_seconds()),  # type: ignore[attr-defined]
+            "deadline": marks.moment(job.deadline),
+        }
+        for job in jobs.only("id", "task", "queue", "claimed_at", "deadline")[:MAX_RUNNING]
+    ]
+
+
+def _attempts(worker: Any) -> list[dict[str, Any]]:
+    """Return the newest attempts of a worker, as far as a bounded look back finds them."""
+    rows: Any = Attempt.objects.using(worker._state.db)
+    walk = through_table(rows, rows.filter(worker=worker.pk), looks=LOOKS)
+    walked = walk(Span(limit=MAX_ATTEMPTS))
+    found = rows.filter(pk__in=walked.ids).order_by("-pk").defer("traceback", "error_message")
+    return [
+        {
+            "id": attempt.pk,
+            "job_id": attempt.job_id,
+            "task": marks.text(attempt.task, 100),
+            "badge": marks.badge(attempt.outcome),
+            "ended": marks.moment(attempt.finished_at),
+            "error": marks.last_error(attempt.error_class, ""),
+        }
+        for attempt in found
+    ]

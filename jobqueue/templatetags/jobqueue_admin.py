@@ -1,0 +1,39 @@
+"""Tags for the admin's templates: what a page needs that no view of ours makes.
+
+The list of models and the overview are pages of whatever admin site this is; their templates ask
+here for what we add to them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import template
+
+from jobqueue.admin import overview, tools
+
+register = template.Library()
+
+
+@register.inclusion_tag("admin/jobqueue/job_tools.html", takes_context=True)
+def jobqueue_job_tools(context: dict[str, Any]) -> dict[str, Any]:
+    """Show links to what is done beside a list of jobs."""
+    return {"tools": tools.job_tools(context["request"], context["cl"].model_admin)}
+
+
+@register.inclusion_tag("admin/jobqueue/matching_links.html", takes_context=True)
+def jobqueue_matching(context: dict[str, Any], cl: Any) -> dict[str, Any]:
+    """Show links to what can be done to all jobs that a list's filter matches."""
+    return tools.matching_links(context["request"], cl)
+
+
+@register.inclusion_tag("admin/jobqueue/overview.html", takes_context=True)
+def jobqueue_overview(context: dict[str, Any]) -> dict[str, Any]:
+    """Show how things are, and what is wrong now."""
+    return overview.overview(context["request"], context.get("site_url"))
+
+
+@register.filter
+def unlocalized(value: Any) -> str:
+    """Return a number as HTML attributes want it, whatever the language."""
+    return f"{float(value):g}"

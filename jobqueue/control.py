@@ -36,6 +36,7 @@ from jobqueue.engine.bulk import stop as bulk_stop
 from jobqueue.engine.bulk_steps import run_step as bulk_step
 from jobqueue.engine.changes import LOCKED, NOT_FOUND, REFUSED, Ids, change_jobs
 from jobqueue.engine.draining import drain_worker
+from jobqueue.engine.editing import edit_job
 from jobqueue.engine.findings import Finding, findings, notices, problems
 from jobqueue.engine.idempotency import Given, request_key
 from jobqueue.engine.job_pages import JobPage, job_page
@@ -106,6 +107,7 @@ __all__ = [
     "disable_schedule",
     "discard",
     "drain_worker",
+    "edit_job",
     "enable_schedule",
     "enqueue",
     "exposed_tasks",

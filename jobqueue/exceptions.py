@@ -23,7 +23,7 @@
     ├── ResultNotSerializable                  what a job returned
     ├── StepError                              a step used where it cannot work
     ├── MailNotSent                            what a job with a message met
-    ├── JobNotFound / WrongState / RowLocked   operators
+    ├── JobNotFound / JobChanged / WrongState / RowLocked   operators
     ├── BulkOperationNotFound
     ├── ScheduleNotFound / ScheduleChanged     operators, about schedules
     ├── DeclaredInCode                         … whose plan is not theirs to change
@@ -240,6 +240,12 @@ class JobNotFound(JobQueueError, LookupError):
     """There is no job with this id."""
 
     code = "job-not-found"
+
+
+class JobChanged(JobQueueError):
+    """The job was changed since it was read; read it again."""
+
+    code = "precondition-failed"
 
 
 class BulkOperationNotFound(JobQueueError, LookupError):

@@ -43,7 +43,7 @@ from jobqueue.models.job import LISTED_STATES
 from jobqueue.states import LIVE, State
 from jobqueue.storage import Storage, storage_for
 
-MAX_PAGE = 500
+MAX_PAGE = 1_000
 """Jobs on one page: more than anybody reads, and little enough to send."""
 DEFAULT_PAGE = 50
 SMALL = 2_000

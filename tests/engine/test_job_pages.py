@@ -138,9 +138,9 @@ def test_no_page_reads_arguments_and_results(history):
     assert first.get_deferred_fields() == {"arguments", "result", "trace_context"}
 
 
-@pytest.mark.parametrize("limit", [0, -1, 501])
+@pytest.mark.parametrize("limit", [0, -1, 1_001])
 def test_a_page_has_a_limit(limit):
-    with pytest.raises(InvalidArgument, match="1 to 500"):
+    with pytest.raises(InvalidArgument, match="1 to 1000"):
         job_page(limit=limit)
 
 

@@ -1,0 +1,243 @@
+"""A job as it is answered: in a list, and by itself.
+
+What is hidden: arguments, results and the unique key from whoever lacks `view_job_payload` (they
+are null, and `payload_hidden` is true), and from everybody what the REDACT hook hides. A document
+in the row that is no JSON is null, and `payload_unreadable` is true. A task that this process does
+not know changes nothing of this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from rest_framework import serializers
+
+from jobqueue.api.caller import Caller
+from jobqueue.api.documents import AnyJSON, Document, nullable_number, nullable_time
+from jobqueue.api.values import is_unreadable, moment, shown, text
+from jobqueue.control import allowed_actions
+from jobqueue.engine.loading_reports import load_progress
+from jobqueue.engine.registry import registry
+from jobqueue.exceptions import TaskNotRegistered
+from jobqueue.models import CancelRequest, Job, JobTag
+from jobqueue.redaction import redact, redact_text
+from jobqueue.states import State
+
+OFFERED = frozenset(
+    {"cancel", "requeue", "discard", "run_now", "reprioritize", "move", "reschedule"}
+)
+"""Actions on a job that have an address."""
+
+
+class JobSummary(Document):
+    """A job in a list."""
+
+    id = serializers.UUIDField()
+    task = serializers.CharField()
+    queue_name = serializers.CharField()
+    priority = serializers.IntegerField(min_value=-100, max_value=100)
+    state = serializers.ChoiceField(choices=[state.value for state in State])
+    reason = serializers.CharField(
+        allow_blank=True, help_text="Why it is blocked, dead or cancelled."
+    )
+    attempts = serializers.IntegerField(help_text="Executions that have ended.")
+    failures = serializers.IntegerField(help_text="Those that count against max_attempts.")
+    max_attempts = serializers.IntegerField(allow_null=True, help_text="null: unlimited.")
+    enqueued_at = serializers.DateTimeField()
+    run_at = serializers.DateTimeField(help_text="Not before.")
+    started_at = nullable_time("When the attempt that runs now was begun.")
+    finished_at = nullable_time()
+    worker = serializers.UUIDField(allow_null=True, help_text="That runs it now.")
+    error_class = serializers.CharField(allow_blank=True, help_text="Of the last error.")
+    error_message = serializers.CharField(allow_blank=True)
+    error_fingerprint = serializers.CharField(allow_blank=True, help_text="Equal if alike.")
+    schedule = serializers.CharField(allow_blank=True)
+    created_by = serializers.CharField(allow_blank=True)
+    tags = serializers.ListField(child=serializers.CharField())
+    version = serializers.IntegerField(help_text="Grows with every change.")
+    allowed_actions = serializers.ListField(
+        child=serializers.ChoiceField(choices=sorted(OFFERED)),
+        help_text="What its state and the caller's permissions allow.",
+    )
+
+
+class ProgressDocument(Document):
+    """How far a job said that it had come."""
+
+    done = serializers.FloatField()
+    total = nullable_number()
+    message = serializers.CharField(allow_blank=True)
+    reported_at = serializers.DateTimeField()
+
+
+class CancelRequested(Document):
+    """That somebody asked a running job to stop."""
+
+    reason = serializers.CharField()
+    requested_at = serializers.DateTimeField()
+
+
+class Arguments(Document):
+    """What the task is called with."""
+
+    args = serializers.ListField(child=AnyJSON())
+    kwargs = serializers.DictField(child=AnyJSON())
+
+
+class JobDetail(JobSummary):
+    """A job by itself. Whole numbers beyond 2^53 in arguments and results are text."""
+
+    backend = serializers.CharField(help_text="Alias in TASKS.")
+    task_known = serializers.BooleanField(help_text="To the process that answers.")
+    expires_at = nullable_time("Not started by then, it is cancelled.")
+    deadline = nullable_time("Of the attempt that runs now.")
+    timeout = serializers.FloatField(help_text="Seconds that an attempt may run.")
+    on_crash = serializers.ChoiceField(choices=["retry", "bury"])
+    suspicions = serializers.IntegerField(help_text="Workers lost while it ran.")
+    alone = serializers.BooleanField(help_text="It runs in a process of its own.")
+    tick = nullable_time("The instant of its schedule.")
+    copied_from = serializers.UUIDField(allow_null=True)
+    limit_key = serializers.CharField(allow_null=True)
+    unique_key = serializers.CharField(allow_null=True)
+    arguments = Arguments(allow_null=True)
+    result = AnyJSON()
+    payload_hidden = serializers.BooleanField()
+    payload_unreadable = serializers.BooleanField()
+    progress = ProgressDocument(allow_null=True)
+    cancel_requested = CancelRequested(allow_null=True)
+
+
+def summaries(jobs: Sequence[Job], caller: Caller, database: str) -> list[dict[str, Any]]:
+    """Return jobs for a list; their tags are one query."""
+    tags = tags_of([job.id for job in jobs], database)
+    return [summary(job, tags.get(job.id, []), caller) for job in jobs]
+
+
+def summary(job: Job, tags: Sequence[str], caller: Caller) -> dict[str, Any]:
+    """Return a job for a list. Its large columns are not read."""
+    return {
+        "id": str(job.id),
+        "task": text(job.task),
+        "queue_name": text(job.queue),
+        "priority": job.priority,
+        "state": job.state,
+        "reason": text(job.reason),
+        "attempts": job.attempts,
+        "failures": job.failures,
+        "max_attempts": job.max_attempts,
+        "enqueued_at": moment(job.enqueued_at),
+        "run_at": moment(job.run_at),
+        "started_at": moment(job.claimed_at),
+        "finished_at": moment(job.finished_at),
+        "worker": None if job.worker is None else str(job.worker),
+        "error_class": text(job.error_class),
+        "error_message": text(redact_text(job.error_message, task=job.task, part="error")),
+        "error_fingerprint": job.error_fingerprint,
+        "schedule": text(job.schedule),
+        "created_by": text(job.created_by),
+        "tags": [text(tag) for tag in tags],
+        "version": shown(job.version),
+        "allowed_actions": actions_for(job.state, caller),
+    }
+
+
+def detail(job: Job, caller: Caller, backend: str, database: str) -> dict[str, Any]:
+    """Return all that is told of a job; up to three queries."""
+    tags = tags_of([job.id], database).get(job.id, [])
+    return {
+        **summary(job, tags, caller),
+        "backend": job.backend,
+        "task_known": _is_known(job.task),
+        "expires_at": moment(job.expires_at),
+        "deadline": moment(job.deadline),
+        "timeout": shown(job.timeout),
+        "on_crash": job.on_crash,
+        "suspicions": job.suspicions,
+        "alone": job.alone,
+        "tick": moment(job.tick),
+        "copied_from": None if job.copied_from is None else str(job.copied_from),
+        "limit_key": shown(job.limit_key),
+        **_payload(job, caller),
+        "progress": _progress(job, backend) if job.attempts or job.worker else None,
+        "cancel_requested": _request(job, database) if job.state == State.RUNNING else None,
+    }
+
+
+def actions_for(state: str, caller: Caller) -> list[str]:
+    """Return what may be done to a job in `state`, by this caller and through the API."""
+    allowed = allowed_actions(State(state))
+    return [name for name in allowed if name in OFFERED and caller.may(name)]
+
+
+def tags_of(ids: Sequence[UUID], database: str) -> Mapping[UUID, list[str]]:
+    """Return the tags of jobs, in the order in which they were given."""
+    found: dict[UUID, list[str]] = {}
+    rows = JobTag.objects.using(database).filter(job_id__in=ids).order_by("id") if ids else ()
+    for row in rows:
+        found.setdefault(row.job_id, []).append(row.tag)
+    return found
+
+
+# --- parts ----------------------------------------------------------------------------------------
+
+
+def _payload(job: Job, caller: Caller) -> dict[str, Any]:
+    is_hidden = not caller.sees_payload
+    bad = is_unreadable(job.arguments) or is_unreadable(job.result) or not _is_call(job.arguments)
+    hidden: dict[str, Any] = {"arguments": None, "result": None, "unique_key": None}
+    if not is_hidden:
+        hidden = {
+            "arguments": _arguments(job),
+            "result": None
+            if is_unreadable(job.result) or job.result is None
+            else shown(redact(job.result, task=job.task, part="result")),
+            "unique_key": shown(job.unique_key),
+        }
+    return hidden | {"payload_hidden": is_hidden, "payload_unreadable": bad}
+
+
+def _arguments(job: Job) -> dict[str, Any] | None:
+    if not _is_call(job.arguments):
+        return None
+    found = redact(job.arguments, task=job.task, part="arguments")
+    if _is_call(found):
+        return {"args": shown(found["args"]), "kwargs": shown(found["kwargs"])}
+    # The hook has put something else in their place, such as a word that says so.
+    return {"args": [shown(found)], "kwargs": {}}
+
+
+def _is_call(document: Any) -> bool:
+    return (
+        isinstance(document, Mapping)
+        and isinstance(document.get("args"), list)
+        and isinstance(document.get("kwargs"), Mapping)
+    )
+
+
+def _is_known(task: str) -> bool:
+    try:
+        registry.get(task)
+    except TaskNotRegistered:
+        return False
+    return True
+
+
+def _progress(job: Job, backend: str) -> dict[str, Any] | None:
+    found = load_progress(job.id, backend)
+    if found is None:
+        return None
+    return {
+        "done": shown(found.done),
+        "total": shown(found.total),
+        "message": text(redact_text(found.message, task=job.task, part="log")),
+        "reported_at": moment(found.reported_at),
+    }
+
+
+def _request(job: Job, database: str) -> dict[str, Any] | None:
+    row = CancelRequest.objects.using(database).filter(job_id=job.id).first()
+    if row is None:
+        return None
+    return {"reason": text(row.reason), "requested_at": moment(row.requested_at)}

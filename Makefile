@@ -121,11 +121,12 @@ test-sqlite: venv ## run the tests on SQLite only, without coverage (ARGS="-k fe
 	$(RUN) -m pytest --database=sqlite $(ARGS)
 
 # The older Djangos run the suite on PostgreSQL, in environments of their own; `make test-djangos`
-# only what the Tasks framework and the ORM have a part in, which our own SQL and loops have not.
-DJANGO_TESTS := tests/unit tests/tasks tests/testing tests/engine tests/control tests/commands \
-	tests/filters tests/checks tests/mail
-# 6.0 differs from its neighbors in the Tasks framework only.
-DJANGO60_TESTS := tests/unit tests/tasks tests/testing tests/checks
+# only what the Tasks framework, the ORM, the admin and REST framework have a part in, which our
+# own SQL and loops have not.
+DJANGO52_TESTS := tests/unit tests/tasks tests/testing tests/control tests/commands tests/filters \
+	tests/checks tests/mail tests/api tests/admin
+# 6.0 differs from its neighbors in the Tasks framework and the admin only.
+DJANGO60_TESTS := tests/unit tests/tasks tests/testing tests/checks tests/admin
 
 .PHONY: test-djangos
 test-djangos: ## run what may differ on Django 5.2 and 6.0
@@ -133,7 +134,7 @@ test-djangos: ## run what may differ on Django 5.2 and 6.0
 	$(call install,.venv-django60,requirements/django60.txt)
 	.venv-django52/bin/python manage.py makemigrations --check --dry-run
 	.venv-django60/bin/python manage.py makemigrations --check --dry-run
-	@$(call side_by_side,.venv-django52/bin/python -m pytest --database=postgres $(DJANGO_TESTS),$\
+	@$(call side_by_side,.venv-django52/bin/python -m pytest --database=postgres $(DJANGO52_TESTS),$\
 		.venv-django60/bin/python -m pytest --database=postgres $(DJANGO60_TESTS))
 
 .PHONY: test-django52

@@ -28,8 +28,10 @@ READING = {
     "queues",
     "readiness",
     "job_page",
+    "exposed_tasks",
+    "schema_of",
 }
-OF_THEIR_VERB = {"bulk_start", "bulk_stop", "bulk_resume", "bulk_step"}
+OF_THEIR_VERB = {"bulk_start", "bulk_stop", "bulk_resume", "bulk_step", "edit_job"}
 
 
 def test_every_function_that_changes_something_has_a_permission():

@@ -49,7 +49,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from jobqueue.conf import REQUEST_TRIES, REQUEST_WAIT_SECONDS
 from jobqueue.engine.operations import Desk
-from jobqueue.engine.proof import is_serialization_failure
+from jobqueue.engine.proof import IN_FAILED_TRANSACTION, is_serialization_failure
 from jobqueue.exceptions import (
     DatabaseUnavailable,
     IdempotencyKeyInProgress,
@@ -241,8 +241,8 @@ def _refusal(error: Exception, has_key: bool) -> Exception | None:
     is_locked = sqlstate(error) == LOCK_NOT_AVAILABLE or is_busy(error)
     if is_locked or is_serialization_failure(error):
         return RowLocked("Others hold locks on what this needs. Nothing was changed; try again.")
-    if not may_pass(error):
-        return None
+    if sqlstate(error) == IN_FAILED_TRANSACTION or not may_pass(error):
+        return None  # the former: somebody's receiver went on after an error
     way_out = (
         "Repeat it as it is, with the same idempotency key."
         if has_key

@@ -13,7 +13,7 @@ from jobqueue.storage.errors import sqlstate
 
 SERIALIZATION_FAILURES = frozenset({"40001", "40P01"})
 _STATEMENT_FORGOTTEN = "26000"
-_IN_FAILED_TRANSACTION = "25P02"
+IN_FAILED_TRANSACTION = "25P02"
 
 
 class CommitProof:
@@ -52,7 +52,7 @@ class Witness:
         try:
             return execute(sql, params, many, context)
         except DatabaseError as error:
-            if sqlstate(error) != _IN_FAILED_TRANSACTION:
+            if sqlstate(error) != IN_FAILED_TRANSACTION:
                 self.error = error
             raise
 
@@ -61,7 +61,7 @@ class Witness:
         cause: BaseException | None = None
         if isinstance(error, TransactionManagementError):
             cause = error.__cause__  # Django's own memory: set where it refuses further statements
-        elif sqlstate(error) == _IN_FAILED_TRANSACTION:
+        elif sqlstate(error) == IN_FAILED_TRANSACTION:
             cause = self.error
         if cause is None:
             return error

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import pytest
+from django.db import transaction
 from django.test import Client
 
 from jobqueue.models import Action, IdempotencyKey, Job, JobTag
@@ -434,3 +435,26 @@ def test_the_answer_tells_nothing_of_the_arguments(kim: Api):
     assert b"4711" not in response.content
     assert bytes(kept.body) == response.content
     assert json.loads(bytes(kept.body))["id"] == response.json()["id"]
+
+
+# --- transactions of the project --------------------------------------------------------------
+
+
+def in_a_transaction(get_response):
+    """A middleware as projects have them."""
+
+    def middleware(request):
+        with transaction.atomic():
+            return get_response(request)
+
+    return middleware
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_middleware_with_a_transaction_is_an_error_and_nothing_is_stored(
+    kim: Api, settings, caplog
+):
+    settings.MIDDLEWARE = [*settings.MIDDLEWARE, f"{__name__}.in_a_transaction"]
+    problem(kim.post("/jobs/", sent("/jobs/"), **KEY), 500, "internal-error")
+    assert "perhaps by a middleware" in caplog.text
+    assert nothing_stored()

@@ -7,9 +7,10 @@ from django.utils import timezone
 
 from jobqueue import control, hints
 from jobqueue.engine import declared
-from jobqueue.models import Job, Schedule
+from jobqueue.models import IdempotencyKey, Job, Schedule
 from jobqueue.runtime import scheduler as scheduler_module
 from jobqueue.runtime.scheduler import PRUNE_SECONDS, SWEEP_SECONDS, SYNC_SECONDS, Scheduler
+from jobqueue.storage.records import RequestKey
 from tests.engine.bench import Bench, Ran
 from tests.engine.test_sweeps import ended
 from tests.runtime.clock import Clock
@@ -94,6 +95,16 @@ def test_old_jobs_are_pruned_now_and_then(bench, make, hinted, clock):
     clock.advance(PRUNE_SECONDS)
     scheduler.run_once()
     assert Job.objects.count() == 0
+
+
+def test_idempotency_keys_are_pruned_when_their_time_is_over(bench, make, hinted, clock):
+    storage = bench.storage
+    for key, seconds in (("old", -1.0), ("young", 86_400.0)):
+        storage.claim_request(RequestKey("user:1", "jobs", key, ""), seconds)
+    scheduler = make()
+    clock.advance(PRUNE_SECONDS)
+    scheduler.run_once()
+    assert IdempotencyKey.objects.get().key == "young"
 
 
 def test_a_scheduler_that_is_to_stop_does_not_begin_to_prune(bench, make, hinted, clock):

@@ -19,7 +19,15 @@ from jobqueue.ids import new_identity, new_job_id
 from jobqueue.models import Job, JobTag, Limit
 from jobqueue.storage import Storage
 from jobqueue.storage.postgres import PostgresStorage
-from jobqueue.storage.records import AgeRule, Claim, Limited, NewLine, NewProgress, Success
+from jobqueue.storage.records import (
+    AgeRule,
+    Claim,
+    Limited,
+    NewLine,
+    NewProgress,
+    RequestKey,
+    Success,
+)
 from jobqueue.storage.retention import FIRST_ID
 from jobqueue.storage.rollups import Span
 from jobqueue.storage.rows import LOWEST_RANK
@@ -59,6 +67,12 @@ FROM jobqueue_job WHERE state = 'succeeded' LIMIT 20000
 STEPS = """
 INSERT INTO jobqueue_step (job_id, name, result, fence, recorded_at)
 SELECT id, 'charge', 'null', 1, now() FROM jobqueue_job WHERE state = 'succeeded' LIMIT 5000
+"""
+KEYS = """
+INSERT INTO jobqueue_idempotencykey (caller, route, key, fingerprint, created_at, expires_at)
+SELECT 'user:' || n % 50, 'jobs', md5(n::text), md5(n::text), now(),
+       now() + (n - 100) * interval '1 minute'
+FROM generate_series(1, 20000) AS n
 """
 BACKLOG = (
     {"state": "succeeded", "count": 60_000, "ran": 1},
@@ -159,6 +173,11 @@ def calls() -> Calls:
         ),
         "prune": (primary, lambda s: s.prune(some, 60.0)),
         "scrub": (primary, lambda s: s.scrub_arguments(some, 60.0)),
+        "find request": (
+            "jobqueue_idempotencykey_request",
+            lambda s: s.find_request(RequestKey("user:7", "jobs", "k", "")),
+        ),
+        "prune requests": ("jobqueue_idempotencykey_expiry", lambda s: s.prune_requests(500)),
         "discard": (None, lambda s: s.discard_dead(some, "")),
         "live of schedule": ("jobqueue_job_schedule", lambda s: s.live_of_schedule("nightly")),
         "admit overlapping": ("jobqueue_job_blocked", lambda s: s.admit_overlapping(1_000)),
@@ -237,7 +256,9 @@ def test_hot_statements_never_read_history_or_the_schedule() -> None:
         fill(first=n * 1_000_000, **rows)
     run_sql(connection, ATTEMPTS)
     run_sql(connection, STEPS)
-    run_sql(connection, "ANALYZE jobqueue_job, jobqueue_attempt, jobqueue_step")
+    run_sql(connection, KEYS)
+    tables = "jobqueue_job, jobqueue_attempt, jobqueue_step, jobqueue_idempotencykey"
+    run_sql(connection, f"ANALYZE {tables}")
     wrong = {}
     for name, (index, call) in calls().items():
         plan = explain(call)
@@ -279,6 +300,7 @@ ON_SQLITE = {
     "jobqueue_attempt_pkey": "INTEGER PRIMARY KEY",
     "jobqueue_job_pkey": "sqlite_autoindex_jobqueue_job_1",
     "jobqueue_step_job_name": "sqlite_autoindex_jobqueue_step_1",
+    "jobqueue_idempotencykey_request": "sqlite_autoindex_jobqueue_idempotencykey_1",
 }
 PARTIAL = re.compile(
     "USING INDEX jobqueue_job_"

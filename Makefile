@@ -200,6 +200,6 @@ requirements: venv ## compile requirements/*.txt from pyproject.toml (UPGRADE=1 
 .PHONY: clean
 clean: ## remove environments, caches and build products
 	rm -rf .venv .venv-* .cache .mypy_cache .pytest_cache .ruff_cache .import_linter_cache \
-		.hypothesis build dist *.egg-info
+		.hypothesis .schemathesis build dist *.egg-info
 	find . -name __pycache__ -type d -not -path './.git/*' -not -path '*/node_modules/*' \
 		-prune -exec rm -rf {} +

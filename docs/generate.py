@@ -52,10 +52,54 @@ def default_text(option: Field) -> str:
     if option.name == "schedules":
         return "`{}`"
     if isinstance(value, tuple):
-        return f"`{list(value)!r}`"
+        return f"`{list(value)!r}`".replace("'", '"')
     if isinstance(value, bool) or not isinstance(value, int | float):
         return f"`{value!r}`" if not isinstance(value, str) else f'`"{value}"`'
     return f"`{value:g}`" if isinstance(value, float) else f"`{value}`"
+
+
+def api_options_table() -> Iterator[str]:
+    """Return the table of the API's options, from the fields of `jobqueue.surfaces.ApiOptions`."""
+    from jobqueue.surfaces import DEFAULT_THROTTLES, ApiOptions
+
+    yield "| option | default | what it is, with its unit and reason |"
+    yield "| --- | --- | --- |"
+    for option in fields(ApiOptions):
+        default = f"`{DEFAULT_THROTTLES}`" if option.name == "throttles" else default_text(option)
+        yield f"| `{option.name.upper()}` | {default} | {escaped(option.metadata['doc'])} |"
+
+
+# --- HTTP API -------------------------------------------------------------------------------------
+
+
+def api_addresses() -> Iterator[str]:
+    """Return every address of the API with what it does and who may."""
+    from jobqueue.api import urls
+    from jobqueue.api.access import OPEN, needs_of
+
+    yield "| method | address | does | needs |"
+    yield "| --- | --- | --- | --- |"
+    for pattern in urls.urlpatterns:
+        for method in ("GET", "POST", "PUT", "PATCH", "DELETE"):
+            view = pattern.callback.cls
+            needed = needs_of(view, method)
+            if needed is None:
+                continue
+            first = (getattr(view, method.lower()).__doc__ or "").strip().split("\n\n")[0]
+            who = "nothing" if needed.action == OPEN else "credentials"
+            address = re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", str(pattern.pattern))
+            permission = f"`{needed.permission}`" if needed.permission else who
+            yield f"| {method} | `{address}` | {escaped(first)} | {permission} |"
+
+
+def api_problems() -> Iterator[str]:
+    """Return every problem that the API answers."""
+    from jobqueue.api.problem_types import PROBLEMS
+
+    yield "| code | status | when, and what to do |"
+    yield "| --- | --- | --- |"
+    for kind in sorted(PROBLEMS.values(), key=lambda kind: (kind.status, kind.code)):
+        yield f"| `{kind.code}` | {kind.status} | {escaped(kind.meaning)} |"
 
 
 # --- states ---------------------------------------------------------------------------------------
@@ -210,6 +254,9 @@ def audit_table() -> Iterator[str]:
 
 PARTS: dict[str, Callable[[], Iterator[str]]] = {
     "options": options_table,
+    "api options": api_options_table,
+    "api addresses": api_addresses,
+    "api problems": api_problems,
     "states diagram": states_diagram,
     "states table": states_table,
     "jobs": commands_list,

@@ -78,7 +78,12 @@ class Problem(Exception):
 
     def response(self) -> JsonResponse:
         """Return the answer."""
-        response = JsonResponse(self.as_dict(), status=self.status, content_type=CONTENT_TYPE)
+        response = JsonResponse(
+            self.as_dict(),
+            status=self.status,
+            content_type=CONTENT_TYPE,
+            json_dumps_params={"ensure_ascii": False, "separators": (",", ":")},
+        )
         response["Cache-Control"] = "no-store"
         if self.status >= 500:
             response._has_been_logged = True  # type: ignore[attr-defined] # with its traceback

@@ -27,12 +27,14 @@ class Site:
     admin_token: str
 
 
-MAKE_TOKENS = """
+PREPARE = """
 import django
 django.setup()
+from django.core.management import call_command
 from django.contrib.auth import get_user_model
 from rest_framework.authtoken.models import Token
 from project.demo.login import create_superuser, create_token
+call_command("migrate", interactive=False, verbosity=0)
 create_superuser()
 print(create_token(), Token.objects.create(user=get_user_model().objects.get(username="demo")).key)
 """
@@ -49,8 +51,7 @@ def running_site(
         "PYTHONPATH": str(ROOT),
         "LOG_LEVEL": "WARNING",
     }
-    run([sys.executable, "manage.py", "migrate", "--no-input", "--verbosity=0"], environment)
-    token, admin_token = run([sys.executable, "-c", MAKE_TOKENS], environment).split()
+    token, admin_token = run([sys.executable, "-c", PREPARE], environment).split()
     with ExitStack() as stack, loopback_socket() as listener:
         stack.enter_context(process(web(listener.fileno()), environment, [listener.fileno()]))
         stack.enter_context(process(worker(), environment))

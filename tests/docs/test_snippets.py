@@ -53,8 +53,8 @@ def test_settings_are_what_the_checks_take(block: Block) -> None:
 @pytest.mark.parametrize("block", SHELL, ids=str)
 def test_commands_take_what_the_pages_give_them(block: Block) -> None:
     for line in block.text.splitlines():
-        words = shlex.split(line.removeprefix("$ "), comments=True)
-        if "manage.py" in words:
+        if "manage.py" in line:  # what else there is may go on over several lines
+            words = shlex.split(line.removeprefix("$ "), comments=True)
             command, *arguments = words[words.index("manage.py") + 1 :]
             if command in OURS:
                 parser = load_command_class("jobqueue", command).create_parser("manage.py", command)

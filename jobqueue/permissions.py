@@ -16,6 +16,8 @@ from collections.abc import Mapping
 from typing import Any
 
 VIEW, VIEW_PAYLOAD = "view", "view_payload"
+MAX_USER_NAME_LENGTH = 150
+"""Of a user's name in `created_by` and in actions; Django's own users have no longer ones."""
 
 PERMISSION_OF: Mapping[str, str] = {
     VIEW: "jobqueue.view_job",
@@ -60,3 +62,14 @@ def may(user: Any, action: str) -> bool:
 def allowed(user: Any) -> frozenset[str]:
     """Return all that `user` may do."""
     return frozenset(action for action in PERMISSION_OF if may(user, action))
+
+
+def owner_name(user: Any) -> str:
+    """Return what `created_by` says of the jobs that `user` has made over the API or the page.
+
+    The name with the key of the user, so that neither a name that is given to somebody else later
+    nor the name of a user of the operating system (whose jobs were enqueued in a shell) makes
+    anybody the owner of a job that is not theirs.
+    """
+    name = str(user.get_username()).replace("\x00", "")[:MAX_USER_NAME_LENGTH] or "unnamed"
+    return f"{name}#{user.pk}"[:255]

@@ -1,9 +1,13 @@
 """Options of the surfaces: what the setting JOBQUEUE holds. Pure.
 
-    JOBQUEUE = {"API": {"MAX_BATCH": 200, "THROTTLES": {"enqueue": "600/min"}}}
+    JOBQUEUE = {
+        "API": {"MAX_BATCH": 200, "THROTTLES": {"enqueue": "600/min"}},
+        "LIVE": {"RECHECK_SECONDS": 10},
+    }
 
-`parse_api` never raises: it returns what it could read and what is wrong, which the system checks
-print; `api_options` is what the API itself asks, with the default for each option that is wrong.
+`parse_api` and `parse_live` never raise: they return what they could read and what is wrong, which
+the system checks print; `api_options` and `live_options` are what the surfaces themselves ask, with
+the default for each option that is wrong.
 """
 
 from __future__ import annotations
@@ -124,20 +128,7 @@ class ApiOptions:
 
 def parse_api(raw: Any) -> tuple[ApiOptions, list[OptionProblem]]:
     """Return the options in `raw` and what is wrong with it; a wrong one keeps its default."""
-    if not isinstance(raw, Mapping):
-        return ApiOptions(), [OptionProblem("API", f"must be a dict, not {raw!r}.")]
-    known = {f.name.upper(): f for f in fields(ApiOptions)}
-    values: dict[str, Any] = {}
-    problems: list[OptionProblem] = []
-    for key, value in raw.items():
-        if key not in known:
-            problems.append(OptionProblem(key, f"is unknown; known are {', '.join(known)}."))
-            continue
-        try:
-            values[known[key].name] = known[key].metadata["parse"](value)
-        except (ValueError, TypeError) as error:
-            problems.append(OptionProblem(key, f"{error}, not {value!r}."))
-    options = ApiOptions(**values)
+    options, problems = _parse(ApiOptions, "API", raw)
     return options, [*problems, *_contradictions(options)]
 
 
@@ -150,14 +141,66 @@ def _contradictions(options: ApiOptions) -> list[OptionProblem]:
     return problems
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveOptions:
+    """JOBQUEUE["LIVE"]; each field is the upper-case key in lower case."""
+
+    backend: str = option("default", text, "The TASKS alias whose jobs are pushed to the page.")
+    recheck_seconds: float = option(
+        30.0,
+        number(1, 60),
+        "Seconds after which session, user and permissions of a WebSocket are looked at again: the "
+        "longest that somebody stays who may no longer. A look is a handful of small queries.",
+    )
+    max_connections: int = option(
+        500, whole(1, 100_000), "WebSockets of one ASGI process; a page beyond them polls."
+    )
+    max_per_user: int = option(
+        20, whole(1, 10_000), "WebSockets of one user in one process: more tabs than anybody reads."
+    )
+
+
+def parse_live(raw: Any) -> tuple[LiveOptions, list[OptionProblem]]:
+    """Return the options in `raw` and what is wrong with it; a wrong one keeps its default."""
+    return _parse(LiveOptions, "LIVE", raw)
+
+
+def _parse[O](cls: type[O], name: str, raw: Any) -> tuple[O, list[OptionProblem]]:
+    if not isinstance(raw, Mapping):
+        return cls(), [OptionProblem(name, f"must be a dict, not {raw!r}.")]
+    known = {f.name.upper(): f for f in fields(cls)}  # type: ignore[arg-type] # a dataclass
+    values: dict[str, Any] = {}
+    problems: list[OptionProblem] = []
+    for key, value in raw.items():
+        if key not in known:
+            problems.append(OptionProblem(key, f"is unknown; known are {', '.join(known)}."))
+            continue
+        try:
+            values[known[key].name] = known[key].metadata["parse"](value)
+        except (ValueError, TypeError) as error:
+            problems.append(OptionProblem(key, f"{error}, not {value!r}."))
+    return cls(**values), problems
+
+
 @lru_cache(maxsize=1)
 def api_options() -> ApiOptions:
     """Return the options of the API. Cached until the setting changes."""
+    return parse_api(_site("API"))[0]
+
+
+@lru_cache(maxsize=1)
+def live_options() -> LiveOptions:
+    """Return the options of the live page. Cached until the setting changes."""
+    return parse_live(_site("LIVE"))[0]
+
+
+def _site(key: str) -> Any:
     site = getattr(settings, "JOBQUEUE", {})
-    return parse_api(site.get("API", {}) if isinstance(site, Mapping) else {})[0]
+    return site.get(key, {}) if isinstance(site, Mapping) else {}
 
 
 @receiver(setting_changed)
 def _forget_options(*, setting: str, **kwargs: Any) -> None:
     if setting == "JOBQUEUE":
         api_options.cache_clear()
+        live_options.cache_clear()

@@ -5,10 +5,14 @@ import os
 from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
-application = get_asgi_application()
+http = get_asgi_application()
 
-from django.conf import settings  # noqa: E402 - readable only once Django is set up
+from channels.routing import ProtocolTypeRouter  # noqa: E402 - only once Django is set up
+from django.conf import settings  # noqa: E402
 from django.contrib.staticfiles.handlers import ASGIStaticFilesHandler  # noqa: E402
 
+from jobqueue.live.routing import websocket  # noqa: E402
+
 if settings.SERVE_STATIC:
-    application = ASGIStaticFilesHandler(application)
+    http = ASGIStaticFilesHandler(http)
+application = ProtocolTypeRouter({"http": http, "websocket": websocket})

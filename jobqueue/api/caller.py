@@ -1,8 +1,6 @@
 """Who asks: what they may do, which jobs are theirs, and as whom they act.
 
-A job's `created_by` is `Caller.owner`: the name with the key of the user, so that neither a name
-that is given to somebody else later nor the name of a user of the operating system (whose jobs
-were enqueued in a shell) makes anybody the owner of a job that is not theirs. It comes from the
+A job's `created_by` is `Caller.owner`, see `jobqueue.permissions.owner_name`. It comes from the
 request's credentials, never from its body.
 """
 
@@ -17,7 +15,6 @@ from jobqueue import permissions
 from jobqueue.control import Actor
 
 SURFACE = "api"
-MAX_NAME_LENGTH = 150
 
 
 class Caller:
@@ -41,7 +38,10 @@ class Caller:
     @cached_property
     def name(self) -> str:
         """The name that operators see."""
-        return str(self.user.get_username()).replace("\x00", "")[:MAX_NAME_LENGTH] or "unnamed"
+        return (
+            str(self.user.get_username()).replace("\x00", "")[: permissions.MAX_USER_NAME_LENGTH]
+            or "unnamed"
+        )
 
     @cached_property
     def actor(self) -> Actor:
@@ -51,7 +51,7 @@ class Caller:
     @cached_property
     def owner(self) -> str:
         """What `created_by` of the caller's own jobs says."""
-        return f"{self.name}#{self.user.pk}"[:255]
+        return permissions.owner_name(self.user)
 
     def may(self, action: str) -> bool:
         """Return whether the caller may do `action` of `jobqueue.permissions`."""

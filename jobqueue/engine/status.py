@@ -154,7 +154,7 @@ def status(
         database=options.database,
         vendor=storage.vendor,
         as_of=storage.clock(),
-        counts=_counts(storage, count_limit),
+        counts=count_states(storage, count_limit),
         blocked=_limited(storage.blocked_counts(count_limit + 1), count_limit),
         queues=_queues(storage, options.database, _configured_queues(backend), count_limit),
         workers=_workers(options.database, storage.workers()),
@@ -192,7 +192,8 @@ LIVE_STATES = (
 """The states that are counted, in the order in which they are shown."""
 
 
-def _counts(storage: Storage, limit: int) -> dict[str, Count]:
+def count_states(storage: Storage, limit: int = COUNT_LIMIT) -> dict[str, Count]:
+    """Return how many jobs are in each state that is counted, in the order of `LIVE_STATES`."""
     found = storage.state_counts(limit + 1)
     waiting = (State.SCHEDULED, State.RETRYING)  # counted together, hence cut off together
     is_cut = sum(found.get(state, 0) for state in waiting) > limit

@@ -20,6 +20,7 @@ canonical text, which parses to the same. `matching` makes the query.
 
 from jobqueue.filters.arguments import bindings_of
 from jobqueue.filters.keys import KEYS, STATE_GROUPS
+from jobqueue.filters.privacy import is_kept_secret, tells_payload
 from jobqueue.filters.query import DEFAULT_STATES, matching, states_of
 from jobqueue.filters.syntax import parse, term
 from jobqueue.filters.terms import Filter, Term, Value
@@ -33,9 +34,11 @@ __all__ = [
     "Term",
     "Value",
     "bindings_of",
+    "is_kept_secret",
     "matching",
     "parse",
     "pinned",
     "states_of",
+    "tells_payload",
     "term",
 ]

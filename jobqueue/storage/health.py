@@ -66,6 +66,13 @@ class OpenTransaction(NamedTuple):
 class HealthProtocol:
     """What status asks of a database."""
 
+    def change_mark(self) -> str:
+        """Return what differs from before if anything was committed since, by other connections.
+
+        It may differ for no reason; equal marks, read on one connection, prove that nothing was.
+        """
+        raise NotImplementedError
+
     def state_counts(self, limit: int) -> dict[str, int]:
         """Return how many jobs are in each live state and in dead, at most `limit` of each.
 

@@ -15,6 +15,9 @@ from jobqueue.storage.postgres_base import PostgresStatements
 class PostgresHealth(PostgresStatements):
     """The protocol's part for looking at the whole."""
 
+    def change_mark(self) -> str:
+        return str(self._rows("read_change_mark")[0][0])
+
     def state_counts(self, limit: int) -> dict[str, int]:
         return dict(self._rows("state_counts", limit=limit))
 

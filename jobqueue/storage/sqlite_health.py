@@ -16,6 +16,10 @@ class SQLiteHealth(SQLiteWorkers):
     """The protocol's part for looking at the whole."""
 
     @reads
+    def change_mark(self) -> str:
+        return str(self._rows("read_change_mark")[0][0])
+
+    @reads
     def state_counts(self, limit: int) -> dict[str, int]:
         return dict(self._rows("state_counts", limit=limit))
 

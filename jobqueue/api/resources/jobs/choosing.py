@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
-from uuid import UUID
 
 from rest_framework import serializers
 
@@ -19,9 +18,16 @@ from jobqueue.api.problems import FieldError, Problem
 from jobqueue.api.resources.jobs.fields import Text
 from jobqueue.api.serializers import StrictSerializer
 from jobqueue.exceptions import InvalidFilter
-from jobqueue.filters import DEFAULT_STATES, Filter, Term, Value, parse
+from jobqueue.filters import (
+    DEFAULT_STATES,
+    Filter,
+    Term,
+    Value,
+    is_kept_secret,
+    parse,
+    tells_payload,
+)
 from jobqueue.permissions import VIEW_PAYLOAD, permission_for
-from jobqueue.redaction import is_secret_name
 from jobqueue.states import State
 
 ARGUMENT = re.compile(r"args(\.[^.:<>=\s\"\\]{1,200}){1,8}")
@@ -135,26 +141,12 @@ def _plain(given: Mapping[str, Any], raw: Mapping[str, Any]) -> Iterator[tuple[s
 def check_filter(chosen: Filter, caller: Caller) -> None:
     """Raise Problem for what the caller may not ask for."""
     for term in chosen.terms:
-        if term.key == "args" and any(is_secret_name(name) for name in term.path):
+        if is_kept_secret(term):
             detail = f"{term.name} is kept secret: nobody looks for jobs by it."
             raise Problem("invalid-parameters", errors=[FieldError(detail, parameter=term.name)])
-        if _tells_payload(term) and not caller.sees_payload:
+        if tells_payload(term) and not caller.sees_payload:
             permission = permission_for(VIEW_PAYLOAD)
             detail = (
                 f"To look for jobs by {term.name or 'free text'} needs the permission {permission}."
             )
             raise Problem("permission-denied", detail, permission=permission)
-
-
-def _tells_payload(term: Term) -> bool:
-    if term.key:
-        return term.key in ("args", "message")
-    return not _is_id(term.values[0].text)
-
-
-def _is_id(text: str) -> bool:
-    try:
-        UUID(text)
-    except ValueError:
-        return False
-    return True

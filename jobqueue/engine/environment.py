@@ -76,9 +76,9 @@ class Environment:
                 raise
 
     @contextmanager
-    def fresh_storage(self) -> Iterator[Storage]:
+    def fresh_storage(self, statement_timeout: float | None = None) -> Iterator[Storage]:
         """Storage on a new connection, for what may wait on locks; closed afterwards."""
-        connection = self.open_connection()
+        connection = self.open_connection(statement_timeout)
         try:
             yield storage_for(connection, self.options)
         finally:

@@ -24,6 +24,7 @@ from jobqueue.runtime.holdings import Holdings
 from jobqueue.runtime.ledger import ENOUGH_EMPTY_LOOKS
 from jobqueue.runtime.lookout import Lookout
 from jobqueue.runtime.openings import Openings
+from jobqueue.runtime.patience import Patience
 from jobqueue.runtime.recycling import Recycling
 from jobqueue.runtime.slots import AsyncSlots, Finished, ThreadSlots
 from jobqueue.runtime.spec import ChildSpec
@@ -51,6 +52,7 @@ class Claimer:
         coroutines: AsyncSlots,
         held: Holdings,
         recycling: Recycling,
+        patience: Patience,
     ) -> None:
         self.tasks = dict(tasks)
         self._spec = spec
@@ -59,6 +61,7 @@ class Claimer:
         self._coroutines = coroutines
         self._held = held
         self._recycling = recycling
+        self._patience = patience
         self._for_threads = self._lookout(is_async=False)
         self._for_loop = self._lookout(is_async=True)
         self._appetite = Appetite(spec.threads, options.batch)
@@ -109,8 +112,22 @@ class Claimer:
         room = min(self._coroutines.count - self._coroutines.running, self._options.batch)
         room = self._recycling.room(room)
         claimed += self._fetch(storage, listener, self._for_loop, room, room)
-        listener.want(self._threads.running < self._threads.count)
+        is_idle = self._threads.running < self._threads.count
+        if is_idle and self._recycling.room(1) > 0:
+            self._patience.look(storage, self._spec.queues, self.tasks)
+        listener.want(is_idle)
         return claimed
+
+    def collect(self, storage: Storage, *, is_ending: bool) -> int:
+        """Take on what was claimed in line, or give it back; return how many. At every turn."""
+        if is_ending:
+            self._patience.stop()
+        found = self._patience.collect()
+        if is_ending:
+            _release(storage, found)
+        if is_ending or not found:
+            return 0
+        return self._take(storage, Taken(limited=found))  # they have waited enough: first
 
     def claim_alone(self, storage: Storage) -> int:
         """Claim one suspect, for a process of one slot; return how many that were."""

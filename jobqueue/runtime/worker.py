@@ -38,6 +38,7 @@ from jobqueue.runtime.holdings import Holdings
 from jobqueue.runtime.ledger import Counters, Ledger
 from jobqueue.runtime.logs import configure
 from jobqueue.runtime.orders import ignore_signals, obey
+from jobqueue.runtime.patience import Patience
 from jobqueue.runtime.recycling import Recycling
 from jobqueue.runtime.reporter import Reporter
 from jobqueue.runtime.slots import AsyncSlots, Finished, Outbox, ThreadSlots
@@ -104,6 +105,12 @@ class Worker:
             self._coroutines,
             self._held,
             self._recycling,
+            Patience(
+                self.environment,
+                spec.backend,
+                self._wake.set,
+                lambda: self._threads.running < self._threads.count,
+            ),
         )
         self._backoff = 0.0
         self._counts = Counters()
@@ -150,14 +157,14 @@ class Worker:
     def run_once(self) -> bool:
         """One turn; return whether there was work, so that the next turn should come at once."""
         self._heartbeat.loop_turned()
+        claimed = self._claimer.collect(self._storage(), is_ending=self._is_ending)
         flushed = self._flush()
         self._claimer.open_rates(self._storage())
         self._leave_if_due()
-        claimed = 0
         if self._is_ending:
             self._listener.want(False)
         else:
-            claimed = self._claim()
+            claimed += self._claim()
         self._claimer.give_back(self._storage(), all_of_them=self._stop.is_set())
         self._publish(claimed, flushed)
         return bool(claimed or len(self._outbox))

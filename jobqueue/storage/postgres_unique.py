@@ -10,14 +10,19 @@ from uuid import UUID
 
 from django.db import DatabaseError
 
-from jobqueue.conf import TWIN_PATIENCE_SECONDS
+from jobqueue.conf import CLAIM_WINDOW, COMMIT_IDLE_TIMEOUT, TWIN_PATIENCE_SECONDS
 from jobqueue.exceptions import KeyBusy
 from jobqueue.storage.connections import is_open, undoable_on
 from jobqueue.storage.errors import LOCK_NOT_AVAILABLE, sqlstate
 from jobqueue.storage.postgres_base import PostgresStatements
-from jobqueue.storage.records import Inserted, NewJob, Twin
+from jobqueue.storage.records import Inserted, NewJob, Starved, Twin
 from jobqueue.storage.rows import new_job_row
 from jobqueue.storage.statements import statement
+
+STARVED_LOOK = 10
+"""Jobs whose locks one look asks for: what claims pass over stands at the head."""
+_SPACE = 0x6A72
+"""First half of the advisory locks of jobs that somebody stands in line for."""
 
 ON_CONFLICT = """ON CONFLICT (task, unique_key) WHERE unique_key IS NOT NULL
   AND (state IN ('blocked', 'ready', 'retrying', 'scheduled')
@@ -63,6 +68,26 @@ class PostgresUnique(PostgresStatements):
         self, changes: Mapping[UUID, NewJob], now: datetime | None = None
     ) -> list[Inserted]:
         return self._change_twins("reschedule_twins", changes, now)
+
+    def find_starved(
+        self, queues: Sequence[str], tasks: Sequence[str], now: datetime | None = None
+    ) -> Starved | None:
+        rows = self._rows(
+            "find_starved",
+            queues=list(queues) or [row[0] for row in self._rows("live_queues")],
+            everywhere=not queues,
+            tasks=list(tasks),
+            patience=TWIN_PATIENCE_SECONDS,
+            window=CLAIM_WINDOW,
+            limit=STARVED_LOOK,
+            now=now,
+        )
+        return Starved._make(rows[0]) if rows else None
+
+    def wait_in_line(self, job_id: UUID) -> bool:
+        return bool(
+            self._rows("wait_in_line", id=job_id, space=_SPACE, idle_timeout=COMMIT_IDLE_TIMEOUT)
+        )
 
     def lapse_windows(self, ids: Collection[UUID], now: datetime | None = None) -> None:
         self._rows("lapse_windows", ids=list(ids), now=now)

@@ -72,6 +72,15 @@ class Twin(NamedTuple):
     has_lapsed: bool
 
 
+class Starved(NamedTuple):
+    """A unique job that could have started a while ago, but for locks of enqueues that met it."""
+
+    id: UUID
+    queue: str
+    task: str
+    rank: int
+
+
 class Claim(NamedTuple):
     """A job that this process holds: the identity and fence of *this* claim, and what to run.
 

@@ -14,7 +14,7 @@ from uuid import UUID
 from jobqueue.conf import TWIN_PATIENCE_SECONDS
 from jobqueue.storage.busy import immediate_on, persistently, reads, writes
 from jobqueue.storage.connections import is_open, undoable_on
-from jobqueue.storage.records import Inserted, NewJob, Twin
+from jobqueue.storage.records import Inserted, NewJob, Starved, Twin
 from jobqueue.storage.rows import new_job_row
 from jobqueue.storage.sqlite_base import SQLiteStatements
 from jobqueue.storage.sqlite_values import after, microseconds, time_of
@@ -67,6 +67,15 @@ class SQLiteEnqueue(SQLiteStatements):
 
     def lock_twins(self, ids: Collection[UUID], *, alone: bool) -> set[UUID]:
         return set(ids)
+
+    def find_starved(
+        self, queues: Sequence[str], tasks: Sequence[str], now: datetime | None = None
+    ) -> Starved | None:
+        """Return None: there are no row locks."""
+        return None
+
+    def wait_in_line(self, job_id: UUID) -> bool:
+        return True
 
     @writes
     def replace_twins(

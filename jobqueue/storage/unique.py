@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
-from jobqueue.storage.records import Inserted, NewJob, Twin
+from jobqueue.storage.records import Inserted, NewJob, Starved, Twin
 
 
 class UniqueJobs:
@@ -57,6 +57,23 @@ class UniqueJobs:
         self, changes: Mapping[UUID, NewJob], now: datetime | None = None
     ) -> list[Inserted]:
         """Give waiting jobs the time to run and expiry of others; return those changed."""
+        raise NotImplementedError
+
+    def find_starved(
+        self, queues: Sequence[str], tasks: Sequence[str], now: datetime | None = None
+    ) -> Starved | None:
+        """Return the most urgent unique job that claims pass over because others keep it locked.
+
+        queues: where to look, empty for all. tasks: of which.
+        """
+        raise NotImplementedError
+
+    def wait_in_line(self, job_id: UUID) -> bool:
+        """Lock a job's row as soon as its turn comes.
+
+        False if it does not wait any more, or if somebody else stands in line for it. In a
+        `bounded` block, which says how long, and in which it is claimed then.
+        """
         raise NotImplementedError
 
     def lapse_windows(self, ids: Collection[UUID], now: datetime | None = None) -> None:

@@ -2,8 +2,12 @@
 
 import os
 import signal
+import threading
+from datetime import timedelta
 
 import pytest
+from django.db import connections, transaction
+from django.utils import timezone
 
 from jobqueue.models import Job
 from jobqueue.states import LIVE
@@ -82,4 +86,37 @@ def test_poison_that_is_asked_for_again_and_again_is_buried_all_the_same(site):
     Job.objects.filter(state__in=LIVE).delete()
     write.enqueue()
     site.wait_until_done()
+    site.assert_exactly_once()
+
+
+@pytest.mark.postgres_only("SQLite has no row locks")
+def test_worker_starts_a_job_whose_row_is_never_free(site):
+    """Each caller meets it, and stays in its transaction until another waits for its turn."""
+    job = unique(write).enqueue()
+    Job.objects.filter(pk=job.id).update(run_at=timezone.now() - timedelta(seconds=6))
+    has_run, errors = threading.Event(), []
+
+    def call():
+        try:
+            while not has_run.is_set():
+                with transaction.atomic():
+                    unique(write).enqueue()
+                    has_run.wait(0.1)
+                    transaction.set_rollback(True)
+        except Exception as error:
+            errors.append(error)
+        finally:
+            connections.close_all()
+
+    callers = [threading.Thread(target=call) for _ in range(4)]
+    for caller in callers:
+        caller.start()
+    try:
+        site.runworker()
+        wait_until(lambda: outcomes(job.id), "its turn")
+    finally:
+        has_run.set()
+        for caller in callers:
+            caller.join(60)
+    assert (outcomes(job.id), errors) == (["succeeded"], [])
     site.assert_exactly_once()

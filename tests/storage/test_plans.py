@@ -136,6 +136,7 @@ def calls() -> Calls:
         "forget requests": (None, lambda s: s.forget_requests(60.0)),
         "promote": ("jobqueue_job_due", lambda s: s.promote(1_000)),
         "twins": ("jobqueue_job_unique", lambda s: s.find_twins(TASKS[0], ["a", "b"])),
+        "starved": ("jobqueue_job_ready", lambda s: s.find_starved(QUEUES, TASKS)),
         "lock twins": (None, lambda s: s.lock_twins(some, alone=False)),
         "replace twin": (primary, lambda s: s.replace_twins({job_id: new_job()})),
         "reschedule twin": (primary, lambda s: s.reschedule_twins({job_id: new_job()})),

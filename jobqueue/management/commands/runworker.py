@@ -23,10 +23,10 @@ from jobqueue.management.base import ServiceCommand, discover_tasks
 from jobqueue.runtime.supervisor import Supervisor, WorkerPlan
 from jobqueue.storage.connections import is_direct
 
-SESSIONS_PER_PROCESS = 6
+SESSIONS_PER_PROCESS = 7
 """Beside one a thread: the fetch loop's, the beat's, the listener's and, opened when they are
-needed, the side connection's, the one for progress and log lines, and that of receivers of signals.
-Each coroutine that uses the database has one more while it runs."""
+needed, the side connection's, the one for progress and log lines, that of receivers of signals and
+the one that waits for a unique job. Each coroutine that uses the database has one more."""
 SESSIONS_PER_SUPERVISOR = 5
 """The loops for recovery, promotion, suspects and reaping, and receivers of signals."""
 _UNITS = {"K": 1024, "M": 1024**2, "G": 1024**3}

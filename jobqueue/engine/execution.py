@@ -172,7 +172,7 @@ def run_sync(run: Run, *, has_next: bool = False) -> Ended:
     if not run.task.atomic or signal_is_heard(task_started):
         leave_kept_block()
     heard = announce_started(run.claim)  # before the transaction: receivers are no part of the job
-    if not _in_test(run.environment) and kept_connection() is None:
+    if not _in_test(run.environment):
         clean_connections() if heard else drop_gone()
     try:
         if run.task.atomic:
@@ -292,8 +292,7 @@ def _try_once(run: Run, connection: BaseDatabaseWrapper, has_next: bool) -> _Tri
                 storage = storage_for(connection, run.environment.options)
                 is_over = storage.finish_and_commit(run.claim, trial.result, run.state.age_seconds)
             trial.phase = "commit"
-            if is_over and has_next and _has_no_hooks(connection):
-                trial.proof.plant()
+            if is_over and has_next and block.is_clean:
                 block.keep()
         if block.is_nested:
             trial.proof.plant()  # the released savepoint is the proof
@@ -384,14 +383,9 @@ def _is_untouched(connection: BaseDatabaseWrapper) -> bool:
     psycopg sends BEGIN with the first statement: an idle session has done nothing since.
     """
     info = getattr(connection.connection, "info", None)
-    if info is None or connection.needs_rollback or not _has_no_hooks(connection):
+    if info is None or connection.needs_rollback or len(connection.run_on_commit) != 1:
         return False
     return int(info.transaction_status) == 0
-
-
-def _has_no_hooks(connection: BaseDatabaseWrapper) -> bool:
-    """Return whether nothing is to be called after the COMMIT but what plants our proof."""
-    return len(connection.run_on_commit) == 1
 
 
 def _encoded(run: Run, value: Any) -> str:
@@ -417,6 +411,7 @@ def _in_test(environment: Environment) -> bool:
 def _warn_if_long(run: Run) -> None:
     seconds = run.state.age_seconds
     if seconds >= LONG_TRANSACTION_SECONDS:
+        leave_kept_block()  # what a subscriber writes is no part of the next job
         emit(
             "job.long_transaction",
             level=logging.WARNING,

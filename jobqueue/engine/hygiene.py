@@ -53,15 +53,15 @@ def drop_gone() -> None:
 def clean_connections(but: BaseDatabaseWrapper | None = None) -> None:
     """Drop this thread's sessions that are broken, too old, or in a transaction somebody left open.
 
-    but: a connection to leave alone. Not for use inside another transaction of the caller's: it
-    would be lost.
+    but: a connection whose session to leave alone. Not for use inside another transaction of the
+    caller's: it would be lost.
     """
     for each in thread_connections():
-        if each is but:
-            continue
         if each.connection is None and not each.in_atomic_block:
             continue
         each.queries_log.clear()
+        if each is but:
+            continue
         if is_in_transaction(each) or _status(each.connection) == _UNKNOWN:
             discard(each)
         elif each.errors_occurred or each.close_at is not None or _is_manual(each):

@@ -2,14 +2,16 @@
 
 psycopg sends BEGIN with the first statement. A job that ran none leaves its block as it was
 opened, and so does one whose COMMIT went with its finish, if nothing waits to be called after it.
-The thread's next job may have such a block: opening and leaving one costs Django more than
-everything else that a small job needs. A kept block belongs to its thread and is left before that
-thread waits for work, or runs anything else than an atomic job.
+The thread's next job may have such a block (`JobBlock.is_clean`): opening and leaving one costs
+Django more than everything else that a small job needs. A kept block belongs to its thread and is
+left before that thread waits for work, or runs anything else than an atomic job.
 """
 
 from __future__ import annotations
 
 import threading
+import time
+from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
@@ -60,9 +62,25 @@ class JobBlock:
         connection.execute_wrappers.append(self._witness)
         return self
 
+    @property
+    def is_clean(self) -> bool:
+        """Whether a block that holds no transaction any more is as it was opened.
+
+        Not if the session shall be looked at or closed between two jobs (a pool lends it for one),
+        nor if the job has made it commit each statement: the next one would have no transaction.
+        """
+        connection = self._connection
+        if self.is_nested or connection.errors_occurred or len(connection.run_on_commit) != 1:
+            return False
+        close_at: float | None = connection.close_at
+        if close_at is not None and close_at <= time.monotonic():
+            return False
+        return not connection.connection.autocommit
+
     def keep(self) -> None:
-        """Say that the block holds no transaction and that the thread has a next job for it."""
-        self._is_kept = not self.is_nested
+        """Say that the job has committed, and that the thread has a next one for the block."""
+        self._proof.plant()
+        self._is_kept = True
 
     def __exit__(
         self,
@@ -70,7 +88,8 @@ class JobBlock:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._connection.execute_wrappers.pop()
+        with suppress(ValueError):  # not the last one where the job has left one of its own
+            self._connection.execute_wrappers.remove(self._witness)
         if self._is_kept and error is None:
             self._connection.run_on_commit.clear()
             _kept.block, _kept.connection = self._block, self._connection

@@ -6,6 +6,8 @@ compare-and-set.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from jobqueue.engine.completion import announce_all_finished
 from jobqueue.events import emit
 from jobqueue.storage import Storage
@@ -32,11 +34,16 @@ def expire_due(storage: Storage) -> int:
         expired = storage.expire(SWEEP_LIMIT)
         count += len(expired)
         if expired:
-            tasks = sorted({job.task for job in expired})
-            emit("jobs.expired", count=len(expired), tasks=",".join(tasks[:10]))
-            announce_all_finished(expired)
+            announce_expired(expired)
         if len(expired) < SWEEP_LIMIT:
             return count
+
+
+def announce_expired(expired: Sequence[EndedJob]) -> None:
+    """Tell of jobs that were cancelled because they have not started in time."""
+    tasks = sorted({job.task for job in expired})
+    emit("jobs.expired", count=len(expired), tasks=",".join(tasks[:10]))
+    announce_all_finished(expired)
 
 
 def obey_requests(storage: Storage) -> int:
@@ -75,4 +82,4 @@ def sweep_unknown(storage: Storage) -> set[str]:
     return set(admitted)
 
 
-__all__ = ["expire_due", "obey_requests", "promote_due", "sweep_unknown"]
+__all__ = ["announce_expired", "expire_due", "obey_requests", "promote_due", "sweep_unknown"]

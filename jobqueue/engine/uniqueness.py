@@ -9,6 +9,8 @@ Insert, on conflict nothing. Where a key was held: look at the holder without a 
 - it runs (``until="done"``), or has ended within its window: it is kept as it is, unlocked. A lock
   would keep its worker from finishing it;
 - it has ended and its window is over: let it give up the key, and insert again;
+- it waits and is to be kept, but its time to start has passed: no claim takes it any more, and the
+  sweep only comes each poll. It is cancelled as the sweep would, and insert again;
 - it has started or ended meanwhile: insert again.
 
 All of it happens in a savepoint of the caller's transaction with a bound on every wait, so that
@@ -20,13 +22,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from uuid import UUID
 
 from jobqueue.conf import KEY_WAIT_SECONDS
+from jobqueue.engine.sweeps import announce_expired
 from jobqueue.exceptions import KeyBusy
 from jobqueue.states import WAITING
 from jobqueue.storage import Storage
-from jobqueue.storage.records import Inserted, NewJob, Twin
+from jobqueue.storage.records import EndedJob, Inserted, NewJob, Twin
 from jobqueue.unique import KEEP, REPLACE
 
 MOST_TRIES = 20
@@ -48,14 +52,18 @@ def insert_unique(
     """
     wanted = _one_a_key(jobs, on_conflict)
     plain = [job for job in jobs if job.unique_key is None]
+    expired: list[EndedJob] = []
 
     def run() -> dict[str | UUID, Inserted]:
+        expired.clear()  # of a try that was rolled back
         rows: dict[str | UUID, Inserted] = {}
         for chunk in chunks(plain) if plain else ():
             rows.update((row.id, row) for row in storage.insert_jobs(chunk))
-        return rows | _place(storage, list(wanted.values()), on_conflict, chunks)
+        return rows | _place(storage, list(wanted.values()), on_conflict, chunks, expired)
 
     rows = storage.bounded(run, KEY_WAIT_SECONDS)
+    if expired:
+        _tell_of(storage, expired)
     return [
         (job, rows[job.id]) if job.unique_key is None else (_own(job, wanted), rows[job.unique_key])
         for job in jobs
@@ -81,10 +89,26 @@ def _own(job: NewJob, wanted: dict[str, NewJob]) -> NewJob:
     return chosen if chosen.id == job.id else job
 
 
+def _tell_of(storage: Storage, expired: Sequence[EndedJob]) -> None:
+    """Tell of twins that were cancelled, once the caller's transaction commits."""
+    connection = storage.connection
+    if connection.in_atomic_block:
+        connection.on_commit(partial(announce_expired, expired), robust=True)
+    elif connection.get_autocommit():
+        announce_expired(expired)
+
+
 def _place(
-    storage: Storage, jobs: list[NewJob], on_conflict: str, chunks: Chunks
+    storage: Storage,
+    jobs: list[NewJob],
+    on_conflict: str,
+    chunks: Chunks,
+    expired: list[EndedJob],
 ) -> dict[str | UUID, Inserted]:
-    """Return the row that stands for each key, once every one is inserted or has a twin."""
+    """Return the row that stands for each key, once every one is inserted or has a twin.
+
+    expired: gets the twins that were cancelled for it.
+    """
     placed: dict[str | UUID, Inserted] = {}
     for _ in range(MOST_TRIES):
         if not jobs:
@@ -94,6 +118,9 @@ def _place(
         left = {str(job.unique_key): job for job in jobs if job.id not in inserted}
         if left:
             twins = storage.find_twins(jobs[0].task, left)
+            if on_conflict == KEEP and (late := [t.row.id for t in twins if t.has_expired]):
+                expired += storage.expire_twins(sorted(late))
+                twins = [twin for twin in twins if not twin.has_expired]
             placed.update(_keep(storage, twins, left, on_conflict))
         jobs = [job for key, job in left.items() if key not in placed]
     raise KeyBusy(

@@ -15,7 +15,7 @@ from jobqueue.exceptions import KeyBusy
 from jobqueue.storage.connections import is_open, undoable_on
 from jobqueue.storage.errors import LOCK_NOT_AVAILABLE, sqlstate
 from jobqueue.storage.postgres_base import PostgresStatements
-from jobqueue.storage.records import Inserted, NewJob, Starved, Twin
+from jobqueue.storage.records import EndedJob, Inserted, NewJob, Starved, Twin
 from jobqueue.storage.rows import new_job_row
 from jobqueue.storage.statements import statement
 
@@ -52,7 +52,9 @@ class PostgresUnique(PostgresStatements):
         rows = self._rows(
             "find_twins", task=task, keys=list(keys), patience=TWIN_PATIENCE_SECONDS, now=now
         )
-        return [Twin(row[0], Inserted(*row[1:5]), row[5], bool(row[6])) for row in rows]
+        return [
+            Twin(row[0], Inserted(*row[1:5]), row[5], bool(row[6]), bool(row[7])) for row in rows
+        ]
 
     def lock_twins(self, ids: Collection[UUID], *, alone: bool) -> set[UUID]:
         strength = "NO KEY UPDATE" if alone else "SHARE"
@@ -88,6 +90,9 @@ class PostgresUnique(PostgresStatements):
         return bool(
             self._rows("wait_in_line", id=job_id, space=_SPACE, idle_timeout=COMMIT_IDLE_TIMEOUT)
         )
+
+    def expire_twins(self, ids: Collection[UUID], now: datetime | None = None) -> list[EndedJob]:
+        return [EndedJob._make(row) for row in self._rows("expire_twins", ids=list(ids), now=now)]
 
     def lapse_windows(self, ids: Collection[UUID], now: datetime | None = None) -> None:
         self._rows("lapse_windows", ids=list(ids), now=now)

@@ -63,13 +63,15 @@ class Twin(NamedTuple):
     """The job that holds a unique key.
 
     is_overdue: it could have started some seconds ago. has_lapsed: it has ended and its window is
-    over, so that it holds the key only until somebody says so.
+    over; has_expired: it waits, but its time to start has passed. Both hold the key only until
+    somebody says so.
     """
 
     key: str
     row: Inserted
     is_overdue: bool
     has_lapsed: bool
+    has_expired: bool
 
 
 class Starved(NamedTuple):

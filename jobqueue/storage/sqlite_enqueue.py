@@ -14,7 +14,7 @@ from uuid import UUID
 from jobqueue.conf import TWIN_PATIENCE_SECONDS
 from jobqueue.storage.busy import immediate_on, persistently, reads, writes
 from jobqueue.storage.connections import is_open, undoable_on
-from jobqueue.storage.records import Inserted, NewJob, Starved, Twin
+from jobqueue.storage.records import EndedJob, Inserted, NewJob, Starved, Twin
 from jobqueue.storage.rows import new_job_row
 from jobqueue.storage.sqlite_base import SQLiteStatements
 from jobqueue.storage.sqlite_values import after, microseconds, time_of
@@ -63,7 +63,7 @@ class SQLiteEnqueue(SQLiteStatements):
         clock = self._clock(now)
         overdue = after(clock, -TWIN_PATIENCE_SECONDS)
         rows = self._rows("find_twins", task=task, keys=list(keys), overdue=overdue, now=clock)
-        return [Twin(row[0], _inserted_as(row[1:5]), bool(row[5]), bool(row[6])) for row in rows]
+        return [Twin(row[0], _inserted_as(row[1:5]), *map(bool, row[5:8])) for row in rows]
 
     def lock_twins(self, ids: Collection[UUID], *, alone: bool) -> set[UUID]:
         return set(ids)
@@ -88,6 +88,11 @@ class SQLiteEnqueue(SQLiteStatements):
         self, changes: Mapping[UUID, NewJob], now: datetime | None = None
     ) -> list[Inserted]:
         return self._change_twins("reschedule_twin", changes, now)
+
+    @writes
+    def expire_twins(self, ids: Collection[UUID], now: datetime | None = None) -> list[EndedJob]:
+        rows = self._rows("expire_twins", ids=list(ids), now=self._clock(now))
+        return [EndedJob(UUID(hex=row[0]), row[1], row[2]) for row in rows]
 
     @writes
     def lapse_windows(self, ids: Collection[UUID], now: datetime | None = None) -> None:

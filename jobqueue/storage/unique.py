@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
-from jobqueue.storage.records import Inserted, NewJob, Starved, Twin
+from jobqueue.storage.records import EndedJob, Inserted, NewJob, Starved, Twin
 
 
 class UniqueJobs:
@@ -74,6 +74,10 @@ class UniqueJobs:
         False if it does not wait any more, or if somebody else stands in line for it. In a
         `bounded` block, which says how long, and in which it is claimed then.
         """
+        raise NotImplementedError
+
+    def expire_twins(self, ids: Collection[UUID], now: datetime | None = None) -> list[EndedJob]:
+        """Cancel those of these waiting jobs whose time to start has passed; return them."""
         raise NotImplementedError
 
     def lapse_windows(self, ids: Collection[UUID], now: datetime | None = None) -> None:

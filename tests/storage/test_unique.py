@@ -125,6 +125,26 @@ def test_only_an_ended_job_gives_up_its_key_when_its_window_is_over(storage, sta
     assert row(holder.id).unique_key == "k"
 
 
+@pytest.mark.parametrize("state", sorted(WAITING | {State.RUNNING}))
+def test_only_a_waiting_job_gives_up_its_key_when_its_time_to_start_has_passed(storage, state):
+    holder = unique_job(until="done", expires_in=60.0)
+    insert_unique(storage, holder, now=NOON)
+    put(holder, state)
+    too_late = NOON + timedelta(seconds=60)
+    in_time = too_late - timedelta(milliseconds=1)
+    waits = state in WAITING
+
+    (twin,) = storage.find_twins(TASK, ["k"], in_time)
+    assert not twin.has_expired
+    assert storage.expire_twins([holder.id], in_time) == []
+    (twin,) = storage.find_twins(TASK, ["k"], too_late)
+    assert twin.has_expired is waits
+    ended = storage.expire_twins([holder.id], too_late)
+    assert [job.id for job in ended] == [holder.id] * waits
+    assert len(storage.find_twins(TASK, ["k"], too_late)) == (not waits)
+    assert row(holder.id).reason == ("expired" if waits else "")
+
+
 def test_replacing_gives_a_waiting_job_other_arguments_at_its_place(storage):
     twin, other = unique_job(), unique_job(arguments='{"args":[2],"kwargs":{}}', expires_in=60.0)
     insert_unique(storage, twin, now=NOON)

@@ -11,6 +11,7 @@ from jobqueue.exceptions import InvalidExpires
 from jobqueue.models import Job
 from jobqueue.testing import eager, run_due
 from tests.tasks.samples import add
+from tests.tasks.uniques import push, rebuild, sync
 
 MOMENT = datetime(2030, 5, 1, 12, tzinfo=UTC)
 PAST = datetime(2020, 1, 1, tzinfo=UTC)
@@ -113,3 +114,43 @@ def test_an_eager_job_expires_alike():
         ("succeeded", ""),
     ]
     assert late.is_finished
+
+
+# --- unique jobs ----------------------------------------
+
+
+@pytest.mark.django_db
+def test_a_twin_that_will_never_start_takes_no_other_request_with_it():
+    first = sync.using(expires=PAST).enqueue(1)
+    second = sync.enqueue(1)
+    assert (second.id != first.id, second.already_enqueued) == (True, False)
+    assert Job.objects.get(pk=first.id).reason == "expired"
+    run_due()
+    assert sync.get_result(second.id).job_state == "succeeded"
+
+
+@pytest.mark.django_db
+def test_it_is_told_of_once_the_enqueue_has_committed(django_capture_on_commit_callbacks):
+    finished = []
+
+    def hear(task_result, **kwargs):
+        finished.append(task_result.id)
+
+    task_finished.connect(hear)
+    try:
+        first = sync.using(expires=PAST).enqueue(1)
+        with django_capture_on_commit_callbacks(execute=True):
+            sync.enqueue(1)
+            assert finished == []
+    finally:
+        task_finished.disconnect(hear)
+    assert finished == [first.id]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("task", [push, rebuild], ids=["replace", "reschedule"])
+def test_a_twin_that_is_changed_gets_the_new_expiry_instead(task):
+    first = task.using(expires=PAST).enqueue(1)
+    assert task.enqueue(1).id == first.id
+    run_due()
+    assert task.get_result(first.id).job_state == "succeeded"

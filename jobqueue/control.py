@@ -36,7 +36,7 @@ from jobqueue.engine.bulk import stop as bulk_stop
 from jobqueue.engine.bulk_steps import run_step as bulk_step
 from jobqueue.engine.changes import LOCKED, NOT_FOUND, REFUSED, Ids, change_jobs
 from jobqueue.engine.draining import drain_worker
-from jobqueue.engine.editing import edit_job
+from jobqueue.engine.editing import KEEP, edit_job, edit_queue
 from jobqueue.engine.findings import Finding, findings, notices, problems
 from jobqueue.engine.idempotency import Given, request_key
 from jobqueue.engine.job_pages import JobPage, job_page
@@ -52,7 +52,7 @@ from jobqueue.engine.making import (
 )
 from jobqueue.engine.operations import Actor, Desk, Outcome
 from jobqueue.engine.pruning import prune
-from jobqueue.engine.queues import pause, resume
+from jobqueue.engine.queues import has_live_jobs, known_queues, pause, resume
 from jobqueue.engine.readiness import Readiness, readiness
 from jobqueue.engine.schedule_rows import check_schedule
 from jobqueue.engine.schedule_status import schedules
@@ -68,6 +68,7 @@ from jobqueue.engine.schedules import (
 from jobqueue.engine.signatures import schema_of
 from jobqueue.engine.status import QueueStatus, Status, status
 from jobqueue.engine.status import queue_statuses as queues
+from jobqueue.engine.status import worker_statuses as workers
 from jobqueue.engine.submission import MAX_SUBMISSIONS, Submission, submit
 from jobqueue.engine.verbs import ACTIONS, allowed_actions
 from jobqueue.exceptions import InvalidArgument, JobNotFound, RowLocked, TaskNotExposed, WrongState
@@ -77,6 +78,7 @@ from jobqueue.storage.records import RequestKey, StoredAnswer
 
 __all__ = [
     "ACTIONS",
+    "KEEP",
     "MAX_SUBMISSIONS",
     "Actor",
     "Copied",
@@ -108,11 +110,14 @@ __all__ = [
     "discard",
     "drain_worker",
     "edit_job",
+    "edit_queue",
     "enable_schedule",
     "enqueue",
     "exposed_tasks",
     "findings",
+    "has_live_jobs",
     "job_page",
+    "known_queues",
     "lift_limit",
     "limits",
     "move",
@@ -140,6 +145,7 @@ __all__ = [
     "status",
     "submit",
     "update_schedule",
+    "workers",
 ]
 
 

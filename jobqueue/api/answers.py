@@ -1,7 +1,7 @@
 """Answers that clients may keep: with an ETag, and 304 for whoever has the same already.
 
 `conditional` gives a document the ETag of its content, or one that the caller has of the resource;
-`require_match` refuses (412) what was meant for another state of it, by If-Match.
+`require_match` refuses (412) what was meant for another version of it, by If-Match.
 """
 
 from __future__ import annotations
@@ -52,12 +52,21 @@ def if_match(request: Request) -> list[str] | None:
     return etags
 
 
-def require_match(request: Request, etag: str) -> bool:
-    """Return whether the client named a version by If-Match. Raise Problem if it is not `etag`."""
+def versioned(version: int, document: Any) -> str:
+    """Return an ETag of a row's version, and of all else that is told of it.
+
+    The rest (what the caller may see, progress, a next tick) makes no change conditional.
+    """
+    rest = digest(JSONRenderer().render(document)).strip('"')
+    return f'"{version}-{rest}"'
+
+
+def require_match(request: Request, version: int) -> bool:
+    """Return whether the client named a version by If-Match. Raise Problem if it is not this."""
     etags = if_match(request)
     if etags is None or etags == ["*"]:
         return False
-    if etag not in etags:
+    if str(version) not in {etag.strip('"').partition("-")[0] for etag in etags}:
         raise Problem("precondition-failed")
     return True
 

@@ -12,8 +12,18 @@ except ImportError as error:
 
 from django.urls import re_path
 
-from jobqueue.api.resources import documentation, health, tasks
+from jobqueue.api.resources import (
+    documentation,
+    health,
+    limits,
+    queues,
+    statistics,
+    tasks,
+    workers,
+)
 from jobqueue.api.resources.jobs import routes as jobs
+from jobqueue.api.resources.page import routes as page
+from jobqueue.api.resources.schedules import routes as schedules
 from jobqueue.api.views import NotFoundView
 
 app_name = "jobqueue_api"
@@ -21,6 +31,12 @@ app_name = "jobqueue_api"
 documented = [
     *jobs.routes,
     *tasks.routes,
+    *queues.routes,
+    *limits.routes,
+    *workers.routes,
+    *schedules.routes,
+    *statistics.routes,
+    *page.routes,
     *health.routes,
     *documentation.routes,
 ]

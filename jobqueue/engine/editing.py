@@ -1,6 +1,7 @@
-"""Several changes of one waiting job at once: all of them, or none.
+"""Several changes of one waiting job, or of one queue, at once: all of them, or none.
 
     edit_job(job_id, actor, priority=5, queue="mail", version=7)
+    edit_queue("mail", actor, paused=True, reason="new server", limit={"running": 5})
 
 The row is locked, looked at, and changed verb by verb (`jobqueue.engine.verbs`) in one transaction;
 each change leaves its Action row. `version` makes it conditional: who has read the job before
@@ -9,18 +10,25 @@ somebody else changed it is told so, and changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
+from typing import Any, Final, Literal
 from uuid import UUID
 
 from jobqueue.compat import DEFAULT_TASK_BACKEND_ALIAS
 from jobqueue.engine import verbs
 from jobqueue.engine.changes import Change, change_jobs
+from jobqueue.engine.limit_rows import lift_limit, set_limit
 from jobqueue.engine.operations import Actor, Desk
+from jobqueue.engine.queues import pause, resume
 from jobqueue.exceptions import InvalidArgument, JobChanged, JobNotFound, RowLocked, WrongState
+from jobqueue.limits import QUEUE
 from jobqueue.models import Job
 from jobqueue.states import WAITING, State
 from jobqueue.storage import Storage
+
+KEEP: Final = "keep"
+"""Leave the limit of a queue as it is."""
 
 
 def edit_job(
@@ -47,6 +55,35 @@ def edit_job(
         _look(desk, job_id, version)
         for change in changes:
             _make(desk, change, job_id)
+
+    desk.transact(run)
+
+
+def edit_queue(
+    queue: str,
+    actor: Actor,
+    *,
+    paused: bool | None = None,
+    limit: Mapping[str, Any] | Literal["keep"] | None = KEEP,
+    reason: str = "",
+    backend: str = DEFAULT_TASK_BACKEND_ALIAS,
+) -> None:
+    """Pause or resume a queue, and set its limit, both or neither.
+
+    limit: the numbers of `set_limit`; None lifts it. Raise InvalidArgument or RowLocked.
+    """
+    desk = Desk(actor, backend)
+
+    def run(storage: Storage) -> None:
+        if paused is not None:
+            if paused:
+                pause(queue, actor, reason, backend=backend)
+            else:
+                resume(queue, actor, backend=backend)
+        if limit is None:
+            lift_limit(f"{QUEUE}:{queue}", actor, reason=reason, backend=backend)
+        elif isinstance(limit, Mapping):
+            set_limit(f"{QUEUE}:{queue}", actor, reason=reason, backend=backend, **limit)
 
     desk.transact(run)
 

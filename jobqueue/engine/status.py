@@ -71,6 +71,8 @@ class WorkerStatus:
     draining: bool
     heartbeat_seconds: float
     is_expired: bool
+    version: str = ""
+    started_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +180,15 @@ def queue_statuses(
     return _queues(storage, options.database, _configured_queues(backend), count_limit)
 
 
+def worker_statuses(
+    backend: str = DEFAULT_TASK_BACKEND_ALIAS,
+) -> tuple[Sequence[WorkerStatus], Sequence[DeadWorker]]:
+    """Return the processes that are not dead, and those that died lately; `MAX_LISTED` of each."""
+    options = options_for(backend)
+    storage = storage_for(connections[options.database], options)
+    return _workers(options.database, storage.workers()), _dead_workers(options.database)
+
+
 # --- parts ----------------------------------------
 
 
@@ -277,6 +288,8 @@ def _workers(database: str, alive: Sequence[WorkerRow]) -> tuple[WorkerStatus, .
             draining=w.draining,
             heartbeat_seconds=listed[w.id].renewed_ago,
             is_expired=listed[w.id].lease_left < 0,
+            version=w.version,
+            started_at=w.started_at,
         )
         for w in rows.order_by("host", "kind", "name", "pid")
     )

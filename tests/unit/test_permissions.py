@@ -26,12 +26,15 @@ READING = {
     "problems",
     "request_key",
     "queues",
+    "known_queues",
+    "has_live_jobs",
+    "workers",
     "readiness",
     "job_page",
     "exposed_tasks",
     "schema_of",
 }
-OF_THEIR_VERB = {"bulk_start", "bulk_stop", "bulk_resume", "bulk_step", "edit_job"}
+OF_THEIR_VERB = {"bulk_start", "bulk_stop", "bulk_resume", "bulk_step", "edit_job", "edit_queue"}
 
 
 def test_every_function_that_changes_something_has_a_permission():

@@ -16,6 +16,7 @@ from rest_framework import serializers
 
 from jobqueue.api.caller import Caller
 from jobqueue.api.documents import AnyJSON, Document, nullable_number, nullable_time
+from jobqueue.api.resources.jobs.payload import arguments_of, is_call
 from jobqueue.api.values import is_unreadable, moment, shown, text
 from jobqueue.control import allowed_actions
 from jobqueue.engine.loading_reports import load_progress
@@ -185,35 +186,17 @@ def tags_of(ids: Sequence[UUID], database: str) -> Mapping[UUID, list[str]]:
 
 def _payload(job: Job, caller: Caller) -> dict[str, Any]:
     is_hidden = not caller.sees_payload
-    bad = is_unreadable(job.arguments) or is_unreadable(job.result) or not _is_call(job.arguments)
+    bad = is_unreadable(job.arguments) or is_unreadable(job.result) or not is_call(job.arguments)
     hidden: dict[str, Any] = {"arguments": None, "result": None, "unique_key": None}
     if not is_hidden:
         hidden = {
-            "arguments": _arguments(job),
+            "arguments": arguments_of(job.arguments, job.task),
             "result": None
             if is_unreadable(job.result) or job.result is None
             else shown(redact(job.result, task=job.task, part="result")),
             "unique_key": shown(job.unique_key),
         }
     return hidden | {"payload_hidden": is_hidden, "payload_unreadable": bad}
-
-
-def _arguments(job: Job) -> dict[str, Any] | None:
-    if not _is_call(job.arguments):
-        return None
-    found = redact(job.arguments, task=job.task, part="arguments")
-    if _is_call(found):
-        return {"args": shown(found["args"]), "kwargs": shown(found["kwargs"])}
-    # The hook has put something else in their place, such as a word that says so.
-    return {"args": [shown(found)], "kwargs": {}}
-
-
-def _is_call(document: Any) -> bool:
-    return (
-        isinstance(document, Mapping)
-        and isinstance(document.get("args"), list)
-        and isinstance(document.get("kwargs"), Mapping)
-    )
 
 
 def _is_known(task: str) -> bool:

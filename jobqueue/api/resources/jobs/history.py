@@ -73,7 +73,7 @@ class StepList(Document):
     next = serializers.CharField(allow_null=True, help_text=NEXT)
 
 
-class LineDocument(Document):
+class LogLineDocument(Document):
     """One line that the job logged."""
 
     id = serializers.CharField()
@@ -86,10 +86,10 @@ class LineDocument(Document):
     payload_hidden = serializers.BooleanField()
 
 
-class LineList(Document):
+class LogLineList(Document):
     """Log lines of a job."""
 
-    results = LineDocument(many=True)
+    results = LogLineDocument(many=True)
     next = serializers.CharField(allow_null=True, help_text=NEXT)
 
 
@@ -231,7 +231,7 @@ class LogView(_HistoryView):
     """What a job has logged."""
 
     @extend_schema(
-        responses={200: LineList, 304: None},
+        responses={200: LogLineList, 304: None},
         parameters=[IF_NONE_MATCH],
         examples=_page_example(
             {

@@ -13,12 +13,11 @@ from django.db.models import QuerySet
 from django.http import HttpResponse
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
 from rest_framework import serializers
-from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 
 from jobqueue import control
 from jobqueue.api.access import SIGNED_IN, needs
-from jobqueue.api.answers import conditional, digest, require_match
+from jobqueue.api.answers import conditional, require_match, versioned
 from jobqueue.api.problems import Problem
 from jobqueue.api.resources.jobs import examples
 from jobqueue.api.resources.jobs.documents import JobDetail, actions_for, detail
@@ -92,15 +91,11 @@ class JobResource(ApiView):
         if not self.jobs().filter(id=job_id).exists():
             raise Problem("job-not-found")
 
-    def document(self, job: Job) -> tuple[dict[str, Any], str]:
-        """Return what is told of a job, and its ETag."""
-        document = detail(job, self.caller, self.backend, self.database)
-        rest = digest(JSONRenderer().render(document)).strip('"')
-        return document, f'"{job.version}-{rest}"'
-
     def answer(self, request: Request, job_id: UUID, status: int = 200) -> HttpResponse:
         """Return a job as it is now."""
-        document, etag = self.document(self.job(job_id))
+        job = self.job(job_id)
+        document = detail(job, self.caller, self.backend, self.database)
+        etag = versioned(job.version, document)
         return conditional(request, document, etag=etag, status=status)
 
     def refusal(self, error: WrongState) -> WrongState:
@@ -160,8 +155,7 @@ class JobView(JobResource):
         """
         body = self.body
         job = self.job(job_id)
-        _, etag = self.document(job)
-        version = job.version if require_match(request, etag) else None
+        version = job.version if require_match(request, job.version) else None
         try:
             control.edit_job(
                 job_id,

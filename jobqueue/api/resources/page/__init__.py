@@ -1,0 +1,1 @@
+"""``/page/``: what our own page shows beyond the other resources. It may change with the page."""

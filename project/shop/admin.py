@@ -2,7 +2,6 @@
 
 from django.contrib import admin
 
-from jobqueue.admin import JobsOfObject
 from project.shop.models import Charge, Delivery, Order, StockMovement
 
 
@@ -22,8 +21,7 @@ class ReadOnlyAdmin(admin.ModelAdmin):
 
 
 @admin.register(Order)
-class OrderAdmin(JobsOfObject, ReadOnlyAdmin):
-    jobs_tag = "order:{pk}"
+class OrderAdmin(ReadOnlyAdmin):
     list_display = ["id", "sku", "quantity", "email", "amount_cents", "marked", "created_at"]
     list_filter = ["marked"]
 

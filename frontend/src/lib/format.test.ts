@@ -1,0 +1,60 @@
+import { describe, expect, it } from "vitest";
+import { count, duration, exact, percent, plural, relative, short } from "./format";
+
+describe("durations", () => {
+  it.each([
+    [0, "0 s"],
+    [0.0004, "1 ms"],
+    [0.25, "250 ms"],
+    [0.9999, "1 s"],
+    [1.24, "1.2 s"],
+    [9.96, "10 s"],
+    [59.6, "1 min"],
+    [250, "4 min 10 s"],
+    [3_600, "1 h"],
+    [11_100, "3 h 5 min"],
+    [187_200, "2 d 4 h"],
+    [null, "–"],
+    [Number.NaN, "–"],
+    [-3, "0 s"],
+  ])("%s seconds are %s", (seconds, text) => {
+    expect(duration(seconds)).toBe(text);
+  });
+});
+
+describe("counts", () => {
+  it("says whether it is exact, a bound or an estimate", () => {
+    expect(count({ value: 12, relation: "eq" })).toBe("12");
+    expect(count({ value: 10_000, relation: "gte" })).toBe("10,000+");
+    expect(count({ value: 2_000_000, relation: "estimate" })).toBe("~2,000,000");
+    expect(count(undefined)).toBe("–");
+  });
+
+  it("is short where there is little room", () => {
+    expect(short(9_999)).toBe("9,999");
+    expect(short(12_345)).toBe("12.3K");
+    expect(short(0.25)).toBe("0.3");
+  });
+});
+
+describe("times", () => {
+  const now = Date.parse("2026-07-14T10:00:00Z");
+
+  it("tells how far away they are", () => {
+    expect(relative("2026-07-14T09:58:00Z", now)).toBe("2 min ago");
+    expect(relative("2026-07-14T10:00:05Z", now)).toBe("in 5 s");
+    expect(relative("2026-07-14T10:00:00.4Z", now)).toBe("now");
+    expect(relative(null, now)).toBe("–");
+  });
+
+  it("names the zone of an exact time", () => {
+    expect(exact("2026-07-14T09:58:00Z", "utc")).toContain("UTC");
+    expect(exact(null, "utc")).toBe("–");
+  });
+});
+
+it("knows one from many", () => {
+  expect(plural(1, "job")).toBe("1 job");
+  expect(plural(1_200, "job")).toBe("1,200 jobs");
+  expect(percent(0.051)).toBe("5.1 %");
+});

@@ -1,0 +1,47 @@
+/** What can be done with a job, in words; and as a command for a terminal. */
+
+export type JobAction =
+  | "cancel"
+  | "requeue"
+  | "discard"
+  | "run_now"
+  | "reprioritize"
+  | "move"
+  | "reschedule";
+
+export const ACTION_WORDS: Record<JobAction, string> = {
+  requeue: "Requeue",
+  run_now: "Run now",
+  cancel: "Cancel",
+  discard: "Discard",
+  reprioritize: "Priority …",
+  move: "Move to a queue …",
+  reschedule: "Reschedule …",
+};
+
+export const PAST: Record<string, string> = {
+  requeue: "requeued",
+  run_now: "due now",
+  cancel: "cancelled",
+  discard: "discarded",
+  reprioritize: "given another priority",
+  move: "moved",
+  reschedule: "rescheduled",
+};
+
+/** Those that end something ask first. */
+export const DESTRUCTIVE: ReadonlySet<string> = new Set(["cancel", "discard"]);
+
+/** A request as a line for a shell; the token is the reader's own. */
+export function curl(method: string, url: string, body?: unknown): string {
+  const parts = ["curl"];
+  if (method !== "GET") parts.push("-X", method);
+  parts.push("-H", '"Authorization: Token $TOKEN"');
+  if (body !== undefined) {
+    parts.push("-H", '"Content-Type: application/json"');
+    if (method === "POST") parts.push("-H", '"Idempotency-Key: $(uuidgen)"');
+    parts.push("-d", `'${JSON.stringify(body).replaceAll("'", "'\\''")}'`);
+  }
+  parts.push(`'${url.replaceAll("'", "%27")}'`);
+  return parts.join(" ");
+}

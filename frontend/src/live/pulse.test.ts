@@ -1,0 +1,37 @@
+import { expect, it } from "vitest";
+import { beaten, KEPT_MS, NO_PULSE, rate } from "./pulse";
+
+const stats = (ready: number, attempts: number) => ({
+  counts: { ready: { value: ready, relation: "eq" as const } },
+  attempts,
+});
+
+it("takes the growth of the counter for what was done", () => {
+  let pulse = beaten(NO_PULSE, stats(10, 1_000), 0);
+  pulse = beaten(pulse, stats(6, 1_004), 1_000);
+  pulse = beaten(pulse, stats(0, 1_010), 2_000);
+  expect(pulse.samples.map((one) => [one.ready, one.done])).toEqual([
+    [10, 0],
+    [6, 4],
+    [0, 6],
+  ]);
+  expect(rate(pulse, 2_000)).toBe(5);
+});
+
+it("joins what comes faster than it can be drawn, and loses nothing of it", () => {
+  let pulse = beaten(NO_PULSE, stats(9, 0), 0);
+  pulse = beaten(pulse, stats(8, 3), 1_000);
+  pulse = beaten(pulse, stats(7, 5), 1_250);
+  expect(pulse.samples.map((one) => [one.at, one.ready, one.done])).toEqual([
+    [0, 9, 0],
+    [1_000, 7, 5],
+  ]);
+});
+
+it("keeps two minutes, and takes a counter that begins anew for nothing done", () => {
+  let pulse = beaten(NO_PULSE, stats(1, 50), 0);
+  pulse = beaten(pulse, stats(1, 3), KEPT_MS + 1);
+  expect(pulse.samples).toHaveLength(1);
+  expect(pulse.samples[0]?.done).toBe(0);
+  expect(rate(NO_PULSE, 0)).toBe(0);
+});

@@ -1,0 +1,68 @@
+/** The stats that are pushed: one subscription for the whole page, merged and remembered. */
+
+import { useQueryClient } from "@tanstack/react-query";
+import { createContext, type ReactNode, useContext, useEffect, useRef, useState } from "react";
+import { serverNow } from "../app/clock";
+import { useLive, useTopic } from "./LiveContext";
+import type { StatsChange } from "./protocol";
+import { beaten, NO_PULSE, type Pulse } from "./pulse";
+
+interface Told {
+  stats: StatsChange | null;
+  pulse: Pulse;
+}
+
+const Context = createContext<Told>({ stats: null, pulse: NO_PULSE });
+
+/** Questions whose answers change when the rollups do. */
+const ROLLED_UP = ["stats", "throughput", "latency", "errors", "workers"];
+
+export function StatsProvider({ children }: { children: ReactNode }) {
+  const queries = useQueryClient();
+  const { mode } = useLive();
+  const [told, setTold] = useState<Told>({ stats: null, pulse: NO_PULSE });
+  const latest = useRef<StatsChange | null>(null);
+
+  const hear = (stats: StatsChange) => {
+    latest.current = stats;
+    setTold(({ pulse }) => ({ stats, pulse: beaten(pulse, stats, serverNow()) }));
+  };
+
+  useTopic("stats", {
+    params: () => ({}),
+    onChanges: (changes) => {
+      const change = changes as StatsChange;
+      const rolled = change.rolled_up_at !== undefined && latest.current !== null;
+      hear({ ...latest.current, ...change });
+      if (rolled) {
+        void queries.invalidateQueries({
+          predicate: ({ queryKey }) => ROLLED_UP.includes(String(queryKey[0])),
+        });
+      }
+    },
+    onResync: () => {
+      latest.current = null;
+      void queries.invalidateQueries({ queryKey: ["stats"] });
+    },
+  });
+
+  // A quiet queue is told nothing new: its line goes on all the same.
+  useEffect(() => {
+    if (mode !== "live") return;
+    const timer = window.setInterval(() => {
+      if (latest.current !== null) hear(latest.current);
+    }, 1_000);
+    return () => window.clearInterval(timer);
+  });
+
+  // What was pushed is old as soon as nothing is pushed any more.
+  useEffect(() => {
+    if (mode === "polling" || mode === "offline") setTold(({ pulse }) => ({ stats: null, pulse }));
+  }, [mode]);
+
+  return <Context value={told}>{children}</Context>;
+}
+
+/** What was pushed last; null while nothing is. */
+export const useStats = (): StatsChange | null => useContext(Context).stats;
+export const usePulse = (): Pulse => useContext(Context).pulse;

@@ -1,0 +1,83 @@
+/** Throughput and latency over the period. Loaded after the figures. */
+
+import { useQuery } from "@tanstack/react-query";
+import { type By, latencyQuery, throughputQuery } from "../../api/page";
+import { statsQuery, workersQuery } from "../../api/resources";
+import { LatencyChart } from "../../charts/LatencyChart";
+import { StackedBars } from "../../charts/StackedBars";
+import { lastName } from "../../lib/format";
+import { useInterval } from "../../live/LiveContext";
+import { Choice, Empty, Loaded, Panel } from "../../ui/parts";
+
+const BY: [By, string][] = [
+  ["outcome", "outcome"],
+  ["queue", "queue"],
+  ["task", "task"],
+  ["worker", "worker"],
+];
+
+interface Properties {
+  period: number;
+  by: By;
+  onBy: (by: By) => void;
+}
+
+export default function Charts({ period, by, onBy }: Properties) {
+  const interval = useInterval();
+  const throughput = useQuery({ ...throughputQuery(period, by), refetchInterval: interval });
+  const latency = useQuery({ ...latencyQuery(period), refetchInterval: interval });
+  const stats = useQuery({ ...statsQuery(period), refetchInterval: interval });
+  const workers = useQuery(workersQuery);
+  const label = (name: string) => {
+    if (by === "task") return lastName(name);
+    if (by !== "worker") return name;
+    const all = [...(workers.data?.results ?? []), ...(workers.data?.dead ?? [])];
+    const found = all.find((worker) => worker.id.replaceAll("-", "") === name.replaceAll("-", ""));
+    return found === undefined ? name.slice(0, 8) : `${found.name || found.host} ${found.pid}`;
+  };
+  return (
+    <div className="columns">
+      <Panel title="Throughput" tools={<Choice label="By" all={BY} value={by} onChange={onBy} />}>
+        <Loaded query={throughput}>
+          {(found) =>
+            found.lines.length === 0 ? (
+              <Empty title="No attempt has ended in this period">
+                <p>
+                  Attempts are counted by <code>runworker</code> or <code>runscheduler</code>, some
+                  seconds after they ended.
+                </p>
+              </Empty>
+            ) : (
+              <StackedBars
+                title="Attempts that ended, by step"
+                starts={found.starts}
+                stepSeconds={found.step_seconds}
+                lines={found.lines.map((line) => ({ ...line, label: label(line.name) }))}
+              />
+            )
+          }
+        </Loaded>
+      </Panel>
+      <Panel title="Latency">
+        <Loaded query={latency}>
+          {(found) => (
+            <>
+              <LatencyChart
+                title="Waiting, from due to started"
+                starts={found.starts}
+                spreads={found.waits}
+                total={stats.data?.attempts.wait}
+              />
+              <LatencyChart
+                title="Running"
+                starts={found.starts}
+                spreads={found.runs}
+                total={stats.data?.attempts.run}
+              />
+            </>
+          )}
+        </Loaded>
+      </Panel>
+    </div>
+  );
+}

@@ -1,0 +1,61 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { queuesQuery } from "../../api/resources";
+import { count, duration } from "../../lib/format";
+import { useInterval } from "../../live/LiveContext";
+import { Badge, Empty, Loaded, Panel } from "../../ui/parts";
+import { useQueues } from "../queues/useQueues";
+
+export function QueueStrip() {
+  const query = useQuery({ ...queuesQuery, refetchInterval: useInterval() });
+  const told = useQueues();
+  return (
+    <Panel title="Queues" tools={<Link to="/queues">All of them</Link>}>
+      <Loaded query={query}>
+        {({ results }) =>
+          results.length === 0 ? (
+            <Empty title="No queue is known yet">
+              <p>
+                Name them in <code>TASKS</code>, or enqueue a job.
+              </p>
+            </Empty>
+          ) : (
+            <table>
+              <thead>
+                <tr>
+                  <th>Queue</th>
+                  <th className="number">Ready</th>
+                  <th className="number">Oldest</th>
+                  <th>State</th>
+                </tr>
+              </thead>
+              <tbody>
+                {results.map((queue) => {
+                  const now = told(queue);
+                  return (
+                    <tr key={queue.name}>
+                      <td>
+                        <Link to="/jobs" search={{ q: `queue:${queue.name}` }}>
+                          {queue.name}
+                        </Link>
+                      </td>
+                      <td className="number">{count(now.ready)}</td>
+                      <td className="number">{duration(now.oldest)}</td>
+                      <td>
+                        {now.paused ? (
+                          <Badge name="paused" label={`paused by ${now.paused_by}`} />
+                        ) : (
+                          <Badge name="alive" label="open" />
+                        )}
+                      </td>
+                    </tr>
+                  );
+                })}
+              </tbody>
+            </table>
+          )
+        }
+      </Loaded>
+    </Panel>
+  );
+}

@@ -1,0 +1,101 @@
+/** Workers at a glance: what each holds, who just died, who came. */
+
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { workersQuery } from "../../api/resources";
+import { duration, plural } from "../../lib/format";
+import { useInterval } from "../../live/LiveContext";
+import { Badge, Empty, Loaded, Panel } from "../../ui/parts";
+import { useWorkers } from "../workers/useWorkers";
+
+const SHOWN_DEAD = 6;
+const DEAD_SECONDS = 300;
+
+export function WorkerStrip() {
+  const queries = useQueryClient();
+  const query = useQuery({ ...workersQuery, refetchInterval: useInterval() });
+  const told = useWorkers(() => void queries.invalidateQueries({ queryKey: ["workers"] }));
+  return (
+    <Panel title="Workers" tools={<Link to="/workers">All of them</Link>}>
+      <Loaded query={query}>
+        {({ results, dead }) => {
+          const workers = results.filter((worker) => worker.kind === "worker");
+          const lately = dead
+            .filter((worker) => worker.dead_seconds < DEAD_SECONDS && worker.kind === "worker")
+            .slice(0, SHOWN_DEAD);
+          if (workers.length + lately.length === 0) {
+            return (
+              <Empty title="No worker is alive">
+                <p>
+                  Jobs wait until one comes: <code>python manage.py runworker</code>
+                </p>
+              </Empty>
+            );
+          }
+          return (
+            <ul className="worker-strip">
+              {workers.map((worker) => {
+                const running = told.get(worker.id)?.running ?? worker.running;
+                const condition = told.get(worker.id)?.condition;
+                const expired = worker.is_expired || condition === "expired";
+                return (
+                  <li key={worker.id} className={expired ? "worker is-expired" : "worker"}>
+                    <span className="worker-name">
+                      {worker.name || worker.host} <span className="quiet">{worker.pid}</span>
+                    </span>
+                    <Slots slots={worker.slots} running={running} />
+                    <span className="worker-note">
+                      {expired ? (
+                        <Badge name="expired" label="no heartbeat" />
+                      ) : worker.draining ? (
+                        <Badge name="draining" />
+                      ) : (
+                        <span className="quiet">{worker.per_minute.toFixed(0)} a minute</span>
+                      )}
+                    </span>
+                  </li>
+                );
+              })}
+              {lately.map((worker) => (
+                <li key={worker.id} className="worker is-dead">
+                  <span className="worker-name">
+                    {worker.name || worker.host} <span className="quiet">{worker.pid}</span>
+                  </span>
+                  <Badge name="dead" label={`died ${duration(worker.dead_seconds)} ago`} />
+                  <span className="worker-note quiet">{worker.reason}</span>
+                </li>
+              ))}
+            </ul>
+          );
+        }}
+      </Loaded>
+    </Panel>
+  );
+}
+
+const MOST_SLOTS = 24;
+
+export function Slots({ slots, running }: { slots: number; running: number }) {
+  const shown = Math.min(slots, MOST_SLOTS);
+  const width = shown * 9 + 1;
+  return (
+    <span className="slots">
+      <svg width={width} height="10" role="img" aria-label={`${running} of ${slots} slots busy`}>
+        {Array.from({ length: shown }, (_, at) => (
+          <rect
+            key={at}
+            x={at * 9}
+            y="1"
+            width="7"
+            height="8"
+            rx="2"
+            className={at < running ? "slot is-busy" : "slot"}
+          />
+        ))}
+      </svg>
+      <span className="quiet">
+        {running} of {plural(slots, "slot")}
+      </span>
+    </span>
+  );
+}

@@ -1,3 +1,0 @@
-"""Pictures of the admin for the documentation, taken of a shop in the middle of an incident."""
-
-USER, PASSWORD = "demo", "demo"

@@ -253,6 +253,14 @@ format: venv ## format the code and fix what can be fixed
 bench: venv ## run the benchmarks
 	$(RUN) -m benchmarks $(ARGS)
 
+.PHONY: pictures
+pictures: venv ## take pictures of the admin's pages, and ask axe about them (ARGS="folder part-of-a-name")
+	$(RUN) -m project.pictures $(ARGS)
+
+.PHONY: bench-pages
+bench-pages: venv ## time the admin's pages beside five million jobs (ARGS="--finished 100000")
+	$(RUN) -m benchmarks.pages $(ARGS)
+
 # Pins that still fit are kept; UPGRADE=1 takes the newest releases. The options leave out every
 # address and path, so that the files are the same wherever they are compiled.
 COMPILE = $(RUN) -m uv pip compile --quiet --universal --python-version 3.12 \

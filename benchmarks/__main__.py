@@ -3,7 +3,9 @@
 import argparse
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from benchmarks.django_loop import use_settings
 from benchmarks.facts import facts
@@ -17,32 +19,54 @@ SERVER_SETTINGS = {
 
 
 def main() -> None:
-    """Start a durable PostgreSQL, run all rounds on it, print the report."""
+    """Start a durable PostgreSQL, measure on it, print the report."""
     arguments = parse()
     with PostgresServer(durable=True, settings=SERVER_SETTINGS) as server:
         use_settings(server.url)
         # Only now can what needs Django be imported.
         from django.core.management import call_command
 
-        from benchmarks import report, suite
-
         call_command("migrate", verbosity=0)
-        plan = plan_of(arguments)
-        laps = suite.run(server.url, plan, arguments.only, say)
-        found = facts(server.url)
-    print(report.as_text(found, plan, laps))
+        measure = api if arguments.what == "api" else speed
+        text, found = measure(server.url, arguments)
+    print(text)
     if arguments.json:
-        text = json.dumps(report.as_json(found, plan, laps), indent=2, ensure_ascii=False)
-        arguments.json.write_text(f"{text}\n")
+        document = json.dumps(found, indent=2, ensure_ascii=False)
+        arguments.json.write_text(f"{document}\n")
+
+
+def speed(url: str, arguments: argparse.Namespace) -> tuple[str, dict[str, Any]]:
+    """Return how many jobs a second, beside what we are built on."""
+    from benchmarks import report, suite
+
+    plan = plan_of(arguments)
+    laps = suite.run(url, plan, arguments.only, say)
+    found = facts(url)
+    return report.as_text(found, plan, laps), report.as_json(found, plan, laps)
+
+
+def api(url: str, arguments: argparse.Namespace) -> tuple[str, dict[str, Any]]:
+    """Return what enqueueing over HTTP takes, beside a bare view."""
+    from benchmarks import api
+
+    load = api.Load(
+        seconds=120.0 * arguments.scale, processes=arguments.processes, threads=arguments.threads
+    )
+    measured = api.measure(load)
+    found = facts(url)
+    return api.as_text(found, load, measured), {"facts": found, "load": asdict(load), **measured}
 
 
 def parse() -> argparse.Namespace:
     """Return the options of the command line."""
     parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
+    parser.add_argument("what", nargs="?", choices=["speed", "api"], default="speed")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--threads", type=int, default=4, help="threads in each (default: 4)")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--scale", type=float, default=1.0, help="multiplies the numbers of jobs")
+    parser.add_argument(
+        "--scale", type=float, default=1.0, help="multiplies the numbers of jobs, or the seconds"
+    )
     parser.add_argument("--only", nargs="*", default=[], help="parts of names of measures")
     parser.add_argument("--json", type=Path, help="also write everything to this file")
     return parser.parse_args()

@@ -21,7 +21,7 @@ from benchmarks.app.tasks import insert_row, noop
 from benchmarks.race import Lap
 from jobqueue import hints
 from jobqueue.conf import ENQUEUE_CHUNK
-from jobqueue.models import Attempt, Job, Queue, Worker
+from jobqueue.models import Action, Attempt, IdempotencyKey, Job, Queue, Worker
 
 QUEUE = "default"
 WAIT_SECONDS = 300.0
@@ -86,7 +86,8 @@ CHUNK = ENQUEUE_CHUNK
 
 def reset() -> None:
     """Empty all tables, as a new installation has them."""
-    tables = ", ".join(m._meta.db_table for m in (Job, Attempt, Queue, Worker, Row))
+    models = (Job, Attempt, Queue, Worker, Action, IdempotencyKey, Row)
+    tables = ", ".join(model._meta.db_table for model in models)
     with connection.cursor() as cursor:
         cursor.execute(f"TRUNCATE {tables} CASCADE")
 

@@ -20,8 +20,20 @@ INSTALLED_APPS = [
     "jobqueue",
     "django.contrib.contenttypes",
     "django.contrib.auth",
+    "django.contrib.sessions",
+    "rest_framework",
+    "rest_framework.authtoken",
     "benchmarks.app",
 ]
+MIDDLEWARE = [  # as a new project has them
+    "django.middleware.security.SecurityMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+]
+ROOT_URLCONF = "benchmarks.urls"
+ALLOWED_HOSTS = ["127.0.0.1"]
 TASKS = {
     "default": {
         "BACKEND": "jobqueue.backend.JobQueueBackend",

@@ -69,6 +69,17 @@ def api_options_table() -> Iterator[str]:
         yield f"| `{option.name.upper()}` | {default} | {escaped(option.metadata['doc'])} |"
 
 
+def live_options_table() -> Iterator[str]:
+    """Return the table of the live page's options, from the fields of `LiveOptions`."""
+    from jobqueue.surfaces import LiveOptions
+
+    yield "| option | default | what it is, with its unit and reason |"
+    yield "| --- | --- | --- |"
+    for option in fields(LiveOptions):
+        default, doc = default_text(option), escaped(option.metadata["doc"])
+        yield f"| `{option.name.upper()}` | {default} | {doc} |"
+
+
 # --- HTTP API -------------------------------------------------------------------------------------
 
 
@@ -255,6 +266,7 @@ def audit_table() -> Iterator[str]:
 PARTS: dict[str, Callable[[], Iterator[str]]] = {
     "options": options_table,
     "api options": api_options_table,
+    "live options": live_options_table,
     "api addresses": api_addresses,
     "api problems": api_problems,
     "states diagram": states_diagram,

@@ -9,7 +9,7 @@ def noop() -> None:
     """Do nothing: what remains is the queue's own cost, finished in batches."""
 
 
-@task
+@task(expose={"api"})
 def insert_row(number: int) -> None:
     """Write one row in the transaction that also finishes the job: exactly once."""
     Row.objects.create(number=number, who="job")

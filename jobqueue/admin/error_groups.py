@@ -90,7 +90,7 @@ class ErrorGroupAdmin(RecordAdmin):
         if not self.has_view_permission(request):
             self.require(request, permissions.VIEW)
             return HttpResponse(status=403)
-        found = error_group(object_id[:32], PERIODS["7d"], backend=home.alias())
+        found = error_group(object_id[:32].replace("\x00", ""), PERIODS["7d"], backend=home.alias())
         if not found.groups:
             self.message_user(request, _("This error has not been seen for a month."))
             return HttpResponseRedirect(self.url("changelist"))

@@ -93,6 +93,9 @@ class JobActions(OperationsAdmin):
             text = _("Nothing was changed. Use “All that match” to act on more than one page.")
             self.message_user(request, text, messages.WARNING)
             return None
+        data = request.POST.copy()
+        data.setlist(ACTION_CHECKBOX_NAME, [str(job_id) for job_id in selected_ids(request)])
+        request.POST = data  # type: ignore[assignment] # what is no id would be compared with ids
         return super().response_action(request, queryset.none(), **where)
 
     def act_on_selected(self, request: HttpRequest, verb: str) -> HttpResponse | None:
@@ -122,12 +125,18 @@ class JobActions(OperationsAdmin):
             "verb": verb,
             "form": form,
             "ids": ids,
-            "jobs": self.get_queryset(request).filter(pk__in=ids).only("id", "task", "state"),
+            "jobs": self._named(request, ids),
             "action_name": ACTION_CHECKBOX_NAME,
             "post_url": self.url_of("job", "selected", verb),
             "next": request.POST.get("next") or request.get_full_path(),
         }
         return self.page(request, "job/selected.html", context)
+
+    def _named(self, request: HttpRequest, ids: Sequence[UUID]) -> list[Any]:
+        jobs = self.get_queryset(request).filter(pk__in=ids).only("id", "task", "state")
+        return [
+            (marks.text(job.task, 120), marks.code(job.pk), marks.badge(job.state)) for job in jobs
+        ]
 
     # --- one job --------------------------------------------------------------------------------
 
@@ -215,7 +224,7 @@ class JobActions(OperationsAdmin):
             "preview": preview,
             "groups": [(title, shown_counts(found)) for title, found in groups if found],
             "form": form,
-            "filter": text,
+            "filter": marks.visible(preview.filter),
             "next": self.back(request, self.url_of("job", "changelist")),
         }
         return self.page(request, "job/matching.html", context)

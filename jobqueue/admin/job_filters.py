@@ -16,7 +16,7 @@ from django.conf import settings
 from django.contrib import admin
 from django.utils.translation import gettext_lazy as _
 
-from jobqueue.admin import home, words
+from jobqueue.admin import home, marks, words
 from jobqueue.compat import DEFAULT_TASK_QUEUE_NAME
 from jobqueue.conf import jobqueue_aliases, options_for
 from jobqueue.engine.registry import autodiscover, registry
@@ -58,7 +58,7 @@ class TermFilter(admin.SimpleListFilter):
         value = self.value()
         if value is not None and value not in {str(key) for key, _label in self.lookup_choices}:
             query = changelist.get_query_string({self.parameter_name: value})
-            yield {"selected": True, "query_string": query, "display": value[:100]}
+            yield {"selected": True, "query_string": query, "display": marks.visible(value[:100])}
 
 
 class StateFilter(TermFilter):
@@ -80,7 +80,7 @@ class QueueFilter(TermFilter):
     parameter_name = "queue"
 
     def lookups(self, request: Any, model_admin: Any) -> Choices:
-        return [(name, name[:60]) for name in known_queues()]
+        return [(name, marks.visible(name[:60])) for name in known_queues()]
 
 
 class TaskFilter(TermFilter):
@@ -90,7 +90,7 @@ class TaskFilter(TermFilter):
     parameter_name = "task"
 
     def lookups(self, request: Any, model_admin: Any) -> Choices:
-        return [(name, name[:80]) for name in task_names()[:MAX_CHOICES]]
+        return [(name, marks.visible(name[:80])) for name in task_names()[:MAX_CHOICES]]
 
 
 class ScheduleFilter(TermFilter):
@@ -101,7 +101,10 @@ class ScheduleFilter(TermFilter):
 
     def lookups(self, request: Any, model_admin: Any) -> Choices:
         rows = Schedule.objects.using(home.database()).order_by("name")
-        return [(name, name) for name in rows.values_list("name", flat=True)[:MAX_CHOICES]]
+        return [
+            (name, marks.visible(name))
+            for name in rows.values_list("name", flat=True)[:MAX_CHOICES]
+        ]
 
     def has_output(self) -> bool:
         return bool(self.lookup_choices) or self.value() is not None

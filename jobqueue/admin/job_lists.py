@@ -133,7 +133,8 @@ class JobChangeList(KeysetChangeList):
         if not terms and states == frozenset(State):
             return along_table(found)
         if not terms and len(states) == 1 and states <= set(LISTED_STATES):
-            return along(Entries(every, "state", next(iter(states)).value))
+            listed = every.filter(state__in=sorted(LISTED_STATES))
+            return along(Entries(listed, "state", next(iter(states)).value))
         if states <= DEFAULT_STATES:
             return near(every, found)
         return through_table(every, found, looks=HISTORY_LOOKS)

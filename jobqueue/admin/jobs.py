@@ -106,10 +106,6 @@ class JobAdmin(JobColumns, JobActions, OperationsAdmin):
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return self.may(request, permissions.VIEW)
 
-    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
-        """Return False: columns are not asked for by themselves, which would reach arguments."""
-        return False
-
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[JobChangeList]:
         return JobChangeList
 

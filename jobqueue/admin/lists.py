@@ -37,15 +37,13 @@ class ListPage:
 
 
 def list_page(walk: Walk, size: int, older_than: Any, newer_than: Any) -> ListPage:
-    """Return the page beyond an edge; if there is too little that is newer, the newest one."""
+    """Return the page beyond an edge, or from the end if there is none."""
     is_newer = newer_than is not None
     edge = newer_than if is_newer else older_than
     walked = walk(Span(limit=size + 1, edge=edge, newer=is_newer))
     keys = list(walked.ids[:size])
     has_more = len(walked.ids) > size
     beyond = keys[-1] if has_more else walked.searched_to
-    if is_newer and beyond is None:
-        return list_page(walk, size, None, None)
     is_partial = not has_more and beyond is not None
     back = None if edge is None else (keys[0] if keys else edge)
     if is_newer:

@@ -40,9 +40,6 @@ class RecordAdmin(OperationsAdmin):
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[KeysetChangeList]:
         return KeysetChangeList
 
-    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
-        return False
-
     def job_link(self, job_id: Any) -> Any:
         """Return a link to a job's page."""
         if job_id is None:

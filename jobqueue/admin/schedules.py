@@ -105,9 +105,6 @@ class ScheduleAdmin(OperationsAdmin):
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ScheduleChangeList]:
         return ScheduleChangeList
 
-    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
-        return False
-
     def get_urls(self) -> list[URLPattern]:
         wrap = self.admin_site.admin_view
         turn = path(

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
-from jobqueue.admin import words
+from jobqueue.admin import marks, words
 from jobqueue.admin.base import OperationsAdmin
 from jobqueue.admin.job_forms import BULK_FORMS
 from jobqueue.engine.bulk_plan import BULK_VERBS
@@ -37,4 +37,4 @@ def matching_links(request: HttpRequest, cl: Any) -> dict[str, Any]:
         for verb in BULK_FORMS
         if states & BULK_VERBS[verb].sources and site.may(request, verb)
     ]
-    return {"verbs": verbs, "filter": text}
+    return {"verbs": verbs, "filter": marks.visible(text)}

@@ -106,9 +106,6 @@ class WorkerAdmin(OperationsAdmin):
             beat_age=Now() - F("heartbeat_at"), lease_left=F("lease_until") - Now()
         )
 
-    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
-        return False
-
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[WorkerChangeList]:
         return WorkerChangeList
 

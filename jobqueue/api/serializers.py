@@ -76,7 +76,9 @@ def checked_query(cls: type[Any] | None, query: QueryDict, **kwargs: Any) -> dic
     ]
     if errors:
         raise Problem("invalid-parameters", errors=[_printable(error) for error in errors])
-    serializer = (cls or StrictSerializer)(data=query, **kwargs)
+    # Not the QueryDict itself: of one REST framework takes an empty value for one not given.
+    plain = {name: vs if _is_list(cls, name) else vs[0] for name, vs in query.lists()}
+    serializer = (cls or StrictSerializer)(data=plain, **kwargs)
     if not serializer.is_valid():
         found = (
             FieldError(error.detail, parameter=(error.pointer or "/").split("/")[1])

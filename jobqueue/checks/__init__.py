@@ -30,6 +30,8 @@ importing this module (`jobqueue.apps`). A check never raises, and none but thos
 | jobqueue.E041 | the API is served, and an app that it needs is not installed |
 | jobqueue.E042 | a class in AUTHENTICATION of the API cannot be used |
 | jobqueue.E043 | BACKEND or THROTTLE_CACHE of the API names nothing |
+| jobqueue.E050 | an option of the live page is unknown or cannot be used |
+| jobqueue.E051 | the live page is served, and an app that it needs is not installed |
 | jobqueue.W001 | SELF_EXIT is off |
 | jobqueue.W002 | END_SESSIONS is off |
 | jobqueue.W003 | there is a REDIS_URL, and the package redis is missing |
@@ -41,6 +43,8 @@ importing this module (`jobqueue.apps`). A check never raises, and none but thos
 | jobqueue.W023 | the database's settings could not be read |
 | jobqueue.W030 | a schedule declared in code has no tick left |
 | jobqueue.W040 | the API counts requests in a cache of one process (`check --deploy`) |
+| jobqueue.W050 | sessions in cookies outlive a logout on the live page (`check --deploy`) |
+| jobqueue.W051 | the live page is served, and has not been built (`check --deploy`) |
 
 No message where there is no fault: a lease may be shorter than a job's time-out (long jobs live
 by renewal, not by a long lease), and the project's isolation level is its own business (our own
@@ -60,6 +64,7 @@ from jobqueue.checks.api import check_api, check_api_deployment
 from jobqueue.checks.backend import check_backend
 from jobqueue.checks.database import check_database
 from jobqueue.checks.limits import check_limits
+from jobqueue.checks.live import check_live, check_live_deployment
 from jobqueue.checks.project import check_apps, check_shared_databases, check_site_setting
 from jobqueue.conf import jobqueue_aliases
 
@@ -80,13 +85,14 @@ def check_project(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
         *check_shared_databases(),
         *check_limits(),
         *check_api(),
+        *check_live(),
     ]
 
 
 @register(deploy=True)
 def check_deployment(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
     """Return what is wrong only where the project is open to others."""
-    return list(check_api_deployment())
+    return [*check_api_deployment(), *check_live_deployment()]
 
 
 @register(Tags.database)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from typing import Any
 
 from django.apps import apps
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning
-from django.urls import get_resolver
 from django.utils.module_loading import import_string
 
+from jobqueue.checks.served import is_served
 from jobqueue.conf import jobqueue_aliases
 from jobqueue.surfaces import TOKEN, ApiOptions, parse_api
 
@@ -30,7 +29,7 @@ def check_api() -> Iterator[CheckMessage]:
             hint="Until then its default is used.",
             id="jobqueue.E040",
         )
-    if is_served():
+    if is_served(URLS):
         yield from _apps(options)
         yield from _authentication(options)
         yield from _backend(options)
@@ -40,7 +39,7 @@ def check_api_deployment() -> Iterator[CheckMessage]:
     """Yield what is wrong with the API only where it is open to others."""
     site: Any = getattr(settings, "JOBQUEUE", {})
     options, _ = parse_api(site.get("API", {}) if isinstance(site, dict) else {})
-    if not is_served() or not any(options.throttles.values()):
+    if not is_served(URLS) or not any(options.throttles.values()):
         return
     backend = getattr(settings, "CACHES", {}).get(options.throttle_cache, {}).get("BACKEND", "")
     if backend.endswith(PER_PROCESS):
@@ -51,25 +50,6 @@ def check_api_deployment() -> Iterator[CheckMessage]:
             "THROTTLE_CACHE.",
             id="jobqueue.W040",
         )
-
-
-def is_served() -> bool:
-    """Return whether the project's URLs include the API."""
-    if not getattr(settings, "ROOT_URLCONF", None):
-        return False
-    try:
-        _ = get_resolver().url_patterns
-    except Exception:
-        return False  # Django's own check of the URLs says why
-    return URLS in sys.modules and _includes(get_resolver().url_patterns)
-
-
-def _includes(patterns: Any) -> bool:
-    return any(
-        getattr(getattr(p, "urlconf_name", None), "__name__", "") == URLS
-        or _includes(getattr(p, "url_patterns", ()))
-        for p in patterns
-    )
 
 
 def _apps(options: ApiOptions) -> Iterator[CheckMessage]:

@@ -1,6 +1,6 @@
 """Requests that may be repeated: done once, answered alike each time.
 
-    given = once(desk, request, run)      # run makes the jobs and returns the answer
+    given = once(desk, request, run)      # run makes the jobs, and says what to answer
 
 The answer is written in the transaction of what it tells of, and `once` returns after its COMMIT
 has returned: an answer that says yes is never given for what may still vanish. A request with the
@@ -63,13 +63,21 @@ from jobqueue.payload import canonical
 from jobqueue.storage import Storage
 from jobqueue.storage.busy import is_busy, persistently
 from jobqueue.storage.errors import LOCK_NOT_AVAILABLE, may_pass, sqlstate
-from jobqueue.storage.records import RequestKey, StoredAnswer
+from jobqueue.storage.records import Deed, RequestKey, StoredAnswer
 
 _ESCAPED = re.compile(r'\\(["\\])')
 _IN_ERROR = 3
 """Of libpq's PGTransactionStatusType: a statement has failed, and COMMIT would roll back."""
 
-Run = Callable[[Storage], StoredAnswer]
+
+class Done(NamedTuple):
+    """What a request has done: its answer, and its Action row, if it changed anything."""
+
+    answer: StoredAnswer
+    deed: Deed | None = None
+
+
+Run = Callable[[Storage], Done]
 
 
 class Given(NamedTuple):
@@ -156,15 +164,16 @@ def _in_one_transaction(
         storage = desk.storage()
         if not connection.savepoint_ids:  # else in a TestCase's, which has begun already
             storage.begin_request()
-        if request is None:
-            given = Given(run(storage), False)
-        elif (number := _claimed(desk, storage, request)) is not None:
-            given = Given(run(storage), False)
-            storage.keep_answer(number, given.answer)
-        else:
+        number = None if request is None else _claimed(desk, storage, request)
+        if request is not None and number is None:
             return _kept(storage, request)
+        done = run(storage)
+        if number is not None:
+            storage.keep_answer(number, done.answer, done.deed)
+        elif done.deed is not None:
+            storage.record_action(done.deed)
         _check_commit(connection)
-    return given
+    return Given(done.answer, False)
 
 
 def _claimed(desk: Desk, storage: Storage, request: RequestKey) -> int | None:

@@ -25,7 +25,7 @@ from uuid import UUID
 
 from jobqueue.compat import DEFAULT_TASK_BACKEND_ALIAS, InvalidTask
 from jobqueue.engine.enqueue import creator
-from jobqueue.engine.idempotency import Given, once
+from jobqueue.engine.idempotency import Done, Given, once
 from jobqueue.engine.making import exposed_task
 from jobqueue.engine.mixed import Order, announce_enqueued, place
 from jobqueue.engine.operations import Actor, Desk
@@ -43,7 +43,7 @@ from jobqueue.models import Job
 from jobqueue.payload import encode_value
 from jobqueue.results import JobResult
 from jobqueue.storage import Storage
-from jobqueue.storage.records import RequestKey, StoredAnswer
+from jobqueue.storage.records import Deed, RequestKey, StoredAnswer
 from jobqueue.tasks import JobTask
 
 MAX_SUBMISSIONS = 10_000
@@ -99,13 +99,12 @@ def submit(
     desk = Desk(actor, backend)
     made_by = actor.name if owner is None else owner
 
-    def run(storage: Storage) -> StoredAnswer:
+    def run(storage: Storage) -> Done:
         results = _placed(storage, submissions, desk, made_by)
         if own_only:
             _refuse_foreign(desk, submissions, results, made_by)
         announce_enqueued(results)
-        _record(desk, results)
-        return answer(results)
+        return Done(answer(results), _deed(desk, results))
 
     return once(desk, request, run)
 
@@ -205,15 +204,14 @@ def _refuse_foreign(
         raise UniqueKeyTaken(flaws)
 
 
-def _record(desk: Desk, results: Results) -> None:
-    """Write down who enqueued, in the same transaction; nothing where no job was made."""
+def _deed(desk: Desk, results: Results) -> Deed | None:
+    """Return what is written down of it, and tell of it later; None where no job was made."""
     new = [result for result in results if not result.already_enqueued]
     if not new:
-        return
+        return None
     tasks = sorted({result.task.module_path for result in new})
     job_id = UUID(new[0].id)
     target = tasks[0] if len(tasks) == 1 else f"{len(tasks)} tasks"
-    desk.record("enqueue", len(new), target=target, job_id=job_id)
     actor = desk.actor
     desk.after_commit(
         lambda: emit(
@@ -225,3 +223,4 @@ def _record(desk: Desk, results: Results) -> None:
             surface=actor.surface,
         )
     )
+    return Deed(actor.name, actor.surface, "enqueue", job_id, target, len(new))

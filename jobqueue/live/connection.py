@@ -50,8 +50,13 @@ SLOW_SECONDS = 10.0
 """Whoever did not read for so long is to ask the API again."""
 CLOSE_SECONDS = 5.0
 """For saying why; then the connection ends without a word."""
+RETRY_SECONDS = 1.0
+"""Between looks at a session while they fail; past the time for it, nobody stays unseen."""
 MAX_REPLIES = 32
 """Replies that wait to be sent; beyond them nothing is read."""
+
+UNKNOWN: Any = object()
+"""Nobody can tell who that is."""
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
@@ -116,7 +121,7 @@ class Connection:
             if event["type"] != "websocket.receive":
                 return None
             text = event.get("text") or ""
-            if len(text) > MAX_MESSAGE_BYTES or len(text.encode()) > MAX_MESSAGE_BYTES:
+            if _size(event) > MAX_MESSAGE_BYTES:
                 return Close.TOO_LARGE
             if not self._allowance.spend():
                 return Close.TOO_MANY
@@ -219,19 +224,38 @@ class Connection:
     async def _keep(self) -> Close | None:
         """Look at the session again and again; return why it may not stay."""
         while True:
-            # Sooner, never later: connections that came together are not looked at together.
-            seconds = self._options.recheck_seconds * random.uniform(0.7, 0.95)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(seconds):
-                    await self._dismissed.wait()
-                    return Close.LOGGED_OUT
-            viewer = await look_again(self.viewer)
+            known_at = time.monotonic()
+            # Early enough to try again; those who came together are not looked at together.
+            pause = self._options.recheck_seconds * random.uniform(0.4, 0.6)
+            if await self._is_dismissed_within(pause):
+                return Close.LOGGED_OUT
+            viewer = await self._look_until(known_at + self._options.recheck_seconds)
+            if viewer is UNKNOWN:
+                return Close.FAILED
             if viewer is None:
                 return Close.LOGGED_OUT
             if not viewer.is_staff:
                 return Close.FORBIDDEN
             if viewer != self.viewer:
                 self._change(viewer)
+
+    async def _look_until(self, deadline: float) -> Any:
+        """Return who has the session, UNKNOWN if that cannot be found out until then."""
+        while (left := deadline - time.monotonic()) > 0:
+            try:
+                async with asyncio.timeout(left):
+                    return await look_again(self.viewer)
+            except Exception as error:
+                logger.debug("A session could not be looked at", exc_info=error)
+                if await self._is_dismissed_within(min(RETRY_SECONDS, left)):
+                    return None
+        return UNKNOWN
+
+    async def _is_dismissed_within(self, seconds: float) -> bool:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._dismissed.wait()
+        return self._dismissed.is_set()
 
     def _change(self, viewer: Viewer) -> None:
         """Go on with other permissions: what they no longer cover ends."""
@@ -243,6 +267,12 @@ class Connection:
             except Refusal as refusal:
                 self._reply(protocol.error(refusal))
         self._resync(Resync.PERMISSIONS)
+
+
+def _size(event: dict[str, Any]) -> int:
+    """Return how many bytes a message has, or at least how many characters."""
+    text, data = event.get("text") or "", event.get("bytes") or b""
+    return max(len(data), len(text) if len(text) > MAX_MESSAGE_BYTES else len(text.encode()))
 
 
 class Allowance:

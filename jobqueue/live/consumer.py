@@ -45,6 +45,7 @@ class LiveConsumer(AsyncConsumer):
             await connection.run()
         finally:
             crowd.leave(connection)
+            farewells.rest()
 
 
 def _refused(scope: Any, error: Exception) -> None:

@@ -7,7 +7,6 @@ project's own synchronous code. Connections are kept as the project keeps them b
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
@@ -17,25 +16,20 @@ from django.db import close_old_connections
 
 from jobqueue.live.doors import Scope, Viewer, enter, identify
 
-logger = logging.getLogger("jobqueue")
+DOOR_SECONDS = 10.0
+"""How long a handshake waits for the sessions' database."""
 
 
 async def ask_in(scope: Scope) -> Viewer:
-    """Return who asks to come in. Raise doors.Refused, or what the database raised."""
-    return await _ask(enter, scope)
+    """Return who asks to come in. Raise doors.Refused, or whatever prevents to know."""
+    async with asyncio.timeout(DOOR_SECONDS):
+        return await _ask(enter, scope)
 
 
 async def look_again(viewer: Viewer) -> Viewer | None:
-    """Return who that is by now, None if nobody.
-
-    While sessions cannot be read, nobody can be shown out or logged in; the database that has them
-    has the jobs, as a rule, and there is nothing to see. So the viewer stays as they were.
-    """
-    try:
-        return await _ask(identify, viewer.session)
-    except Exception as error:
-        logger.debug("A session could not be looked at", exc_info=error)
-        return viewer
+    """Return who has that session by now, None if nobody. Raise what prevents to know."""
+    found = await _ask(identify, viewer.session)
+    return found if found is not None and found.user_key == viewer.user_key else None
 
 
 async def _ask[R](question: Callable[[Any], R], about: Any) -> R:

@@ -9,7 +9,7 @@ is written: not even a session that is found to be void.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from io import BytesIO
 from typing import Any
@@ -37,7 +37,7 @@ class Viewer:
     owner: what `created_by` says of the jobs that they have made.
     """
 
-    session: str
+    session: str = field(repr=False)  # whoever has it is that user
     user_key: str
     name: str
     owner: str
@@ -89,7 +89,7 @@ def identify(session_key: str) -> Viewer | None:
         user_key=str(user.pk),
         name=str(user.get_username()),
         owner=permissions.owner_name(user),
-        is_staff=bool(user.is_staff),
+        is_staff=bool(getattr(user, "is_staff", False)),
         allowed=permissions.allowed(user),
     )
 

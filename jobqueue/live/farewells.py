@@ -56,6 +56,14 @@ def listen() -> None:
         _listeners[loop] = loop.create_task(_listen(layer), name="jobqueue-live-farewells")
 
 
+def rest() -> None:
+    """Hear no more, if the last connection has gone."""
+    if not len(crowd):
+        task = _listeners.pop(asyncio.get_running_loop(), None)
+        if task is not None:
+            task.cancel()
+
+
 async def _listen(layer: Any) -> None:
     backoff = 0.0
     while len(crowd):

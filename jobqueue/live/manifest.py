@@ -69,7 +69,7 @@ def _parts(chunks: dict[str, Any], entry: dict[str, Any]) -> list[dict[str, Any]
     todo = list(entry.get("imports", ()))
     while todo:
         name = todo.pop(0)
-        if name not in found:
+        if name not in found and chunks[name] is not entry:
             found[name] = chunks[name]
             todo += chunks[name].get("imports", ())
     return list(found.values())

@@ -127,7 +127,7 @@ def _facts(request: HttpRequest) -> dict[str, str]:
     is_asgi = isinstance(request, ASGIRequest) and find_spec("channels") is not None
     return {
         "base": base,
-        "api": f"{base}api/v1/",
+        "api": address("jobqueue_api:openapi").removesuffix("openapi.json"),
         "socket": f"{base}ws/" if is_asgi else "",
         "admin": address("admin:app_list", "jobqueue"),
         "login": login_url(),

@@ -32,6 +32,8 @@ from jobqueue.permissions import VIEW, VIEW_PAYLOAD, permission_for
 from jobqueue.states import State
 
 NOTHING: Any = object()
+MAX_WATCHED_IN_ALL = 20_000
+"""Jobs that one process watches by id: half a second of its feed's time."""
 
 
 class Subscription:
@@ -77,12 +79,16 @@ class Subscription:
         self.seq += 1
         self._is_first, self.resync = False, None
         if reason is not None:
+            self.forget()
             return protocol.resync(self.id, self.seq, reason)
         return protocol.event(self.id, self.seq, changes)
 
     def changes(self) -> Any:
         """Return what differs from what was told, and take it for told."""
         raise NotImplementedError
+
+    def forget(self) -> None:
+        """Tell all there is in the next event, where nothing but events tells it."""
 
     def _join[S: Source](self, source: S) -> S:
         try:
@@ -116,6 +122,11 @@ class StatsSubscription(Subscription):
         new = {k: v for k, v in whole.stats.items() if self._told.get(k, NOTHING) != v}
         self._told = whole.stats
         return new | {"as_of": whole.as_of} if new else {}
+
+    def forget(self) -> None:
+        """Tell all members again: some are in no answer of the API."""
+        self._told = {}
+        self.touch()
 
 
 class ListSubscription(Subscription):
@@ -157,6 +168,9 @@ class JobsSubscription(Subscription):
         self._oldest = min(self._watched, default=None)
         self._is_full = params.size is not None and len(self._watched) >= params.size
         self._marks = self._join(MarksSource(owner))
+        if len(self._marks) > MAX_WATCHED_IN_ALL:
+            super().end()
+            raise _full(self.id)
         self._marks.add(self._watched)
         self._page: PageSource | None = None
         if params.size is not None:

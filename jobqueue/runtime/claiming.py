@@ -106,11 +106,10 @@ class Claimer:
         """Claim for the free slots, and what will start within a moment; return how many."""
         self._looks_at_once = False
         running, waiting = self._threads.running, self._threads.waiting
-        room = self._recycling.room(self._appetite.room(running, waiting))
+        room = self._appetite.room(running, waiting)
         limited = self._appetite.limited_room(running, waiting, self._threads.waiting_first)
         claimed = self._fetch(storage, listener, self._for_threads, room, limited)
         room = min(self._coroutines.count - self._coroutines.running, self._options.batch)
-        room = self._recycling.room(room)
         claimed += self._fetch(storage, listener, self._for_loop, room, room)
         is_idle = self._threads.running < self._threads.count
         if is_idle and self._recycling.room(1) > 0:
@@ -123,9 +122,10 @@ class Claimer:
         if is_ending:
             self._patience.stop()
         found = self._patience.collect()
-        if is_ending:
+        is_unwanted = is_ending or self._recycling.room(1) <= 0
+        if is_unwanted:
             _release(storage, found)
-        if is_ending or not found:
+        if is_unwanted or not found:
             return 0
         return self._take(storage, Taken(limited=found))  # they have waited enough: first
 
@@ -140,10 +140,13 @@ class Claimer:
     ) -> int:
         if room <= 0 or not lookout.is_due:
             return 0
+        # Those refused count on top, or they would keep their place before others for ever.
+        room = self._recycling.room(room + lookout.refused)
+        if room <= 0:
+            return 0
         queues, floors = lookout.look(storage)
         taken = Taken()
         if queues:
-            room += lookout.refused  # or they would keep their place before others for ever
             wish = Wish(
                 self._spec.identity_id, queues, lookout.tasks, floors, self._spec.strict_order
             )

@@ -82,6 +82,11 @@ class Ledger:
 
     # --- the child writes ----------------------------------------
 
+    @property
+    def room(self) -> int:
+        """How many jobs more may start before an outcome is committed."""
+        return len(self._free)
+
     def start(self, job_id: UUID, fence: int, timeout: float) -> int:
         """Note that the code of a job is about to run; return the entry to clear later.
 

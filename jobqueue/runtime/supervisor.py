@@ -258,9 +258,8 @@ class Supervisor:
     def _start(self, *, alone: bool) -> Child:
         """Return a new worker process. Raise OSError, with nothing left behind, if none can be."""
         with ExitStack() as undo:
-            ledger = Ledger.create(
-                (1 if alone else self.plan.threads) + ASYNC_SLOTS + 4 * self.options.batch
-            )
+            slots = (1 if alone else self.plan.threads) + ASYNC_SLOTS
+            ledger = Ledger.create(2 * slots + 4 * self.options.batch)
             undo.callback(ledger.close)
             reader, writer = os.pipe()
             undo.callback(os.close, writer)

@@ -177,9 +177,15 @@ class Worker:
             claimed = self._claimer.claim_alone(self._storage())
             self._is_spent = True  # one suspect, then this process ends
             return claimed
-        if len(self._outbox) >= self.options.batch:
+        if len(self._outbox) >= self.options.batch or not self._has_entries:
             return 0  # ends are written first: more of them would find no room in the ledger
         return self._claimer.claim(self._storage(), self._listener)
+
+    @property
+    def _has_entries(self) -> bool:
+        """Whether the ledger has one for every job of a claim: ends put off keep theirs."""
+        slots = self._threads.count + self._coroutines.count
+        return self._ledger.room - self._threads.waiting >= self.options.batch + slots
 
     @property
     def _is_ending(self) -> bool:

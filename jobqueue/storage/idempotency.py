@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from jobqueue.storage.records import KeptRequest, RequestKey, StoredAnswer
+from jobqueue.storage.records import Deed, KeptRequest, RequestKey, StoredAnswer
 
 
 class IdempotencyStorage:
@@ -36,8 +36,12 @@ class IdempotencyStorage:
         """Return what is kept under the key, None if it has gone."""
         raise NotImplementedError
 
-    def keep_answer(self, number: int, answer: StoredAnswer) -> None:
-        """Write the answer into a row that this transaction has claimed."""
+    def keep_answer(self, number: int, answer: StoredAnswer, deed: Deed | None = None) -> None:
+        """Write the answer into a row that this transaction has claimed; and the Action row."""
+        raise NotImplementedError
+
+    def record_action(self, deed: Deed) -> None:
+        """Write an Action row, where there is no answer to keep."""
         raise NotImplementedError
 
     def prune_requests(self, limit: int, now: datetime | None = None) -> int:

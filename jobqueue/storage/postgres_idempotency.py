@@ -7,7 +7,7 @@ from datetime import datetime
 
 from jobqueue.conf import REQUEST_IDLE_SECONDS, REQUEST_WAIT_SECONDS
 from jobqueue.storage.postgres_base import PostgresStatements
-from jobqueue.storage.records import KeptRequest, RequestKey, StoredAnswer, kept_request
+from jobqueue.storage.records import Deed, KeptRequest, RequestKey, StoredAnswer, kept_request
 from jobqueue.storage.statements import statement
 
 
@@ -35,11 +35,19 @@ class PostgresIdempotency(PostgresStatements):
         rows = self._rows("find_request", **request._asdict())
         return kept_request(rows[0]) if rows else None
 
-    def keep_answer(self, number: int, answer: StoredAnswer) -> None:
-        headers = json.dumps(dict(answer.headers))
+    def keep_answer(self, number: int, answer: StoredAnswer, deed: Deed | None = None) -> None:
+        name = "keep_answer" if deed is None else "keep_answer_of_action"
         self._rows(
-            "keep_answer", number=number, status=answer.status, headers=headers, body=answer.body
+            name,
+            number=number,
+            status=answer.status,
+            headers=json.dumps(dict(answer.headers)),
+            body=answer.body,
+            **({} if deed is None else deed._asdict()),
         )
+
+    def record_action(self, deed: Deed) -> None:
+        self._rows("insert_action", **deed._asdict())
 
     def prune_requests(self, limit: int, now: datetime | None = None) -> int:
         return len(self._rows("prune_requests", limit=limit, now=now))

@@ -355,6 +355,17 @@ class Verdict(NamedTuple):
     still_ours: bool
 
 
+class Deed(NamedTuple):
+    """What a client did, for its Action row. job_id: the first of several, `amount` how many."""
+
+    actor: str
+    surface: str
+    verb: str
+    job_id: UUID
+    target: str
+    amount: int
+
+
 class RequestKey(NamedTuple):
     """Which request of whom: `key` is unique to a caller and a route, `fingerprint` is its body."""
 

@@ -6,7 +6,7 @@ import json
 from datetime import datetime
 
 from jobqueue.storage.busy import reads, writes
-from jobqueue.storage.records import KeptRequest, RequestKey, StoredAnswer, kept_request
+from jobqueue.storage.records import Deed, KeptRequest, RequestKey, StoredAnswer, kept_request
 from jobqueue.storage.sqlite_base import SQLiteStatements
 from jobqueue.storage.sqlite_values import after
 
@@ -29,11 +29,17 @@ class SQLiteIdempotency(SQLiteStatements):
         return kept_request(rows[0]) if rows else None
 
     @writes
-    def keep_answer(self, number: int, answer: StoredAnswer) -> None:
+    def keep_answer(self, number: int, answer: StoredAnswer, deed: Deed | None = None) -> None:
+        if deed is not None:
+            self.record_action(deed)
         headers = json.dumps(dict(answer.headers))
         self._rows(
             "keep_answer", number=number, status=answer.status, headers=headers, body=answer.body
         )
+
+    @writes
+    def record_action(self, deed: Deed) -> None:
+        self._rows("insert_action", **deed._asdict(), now=self._clock())
 
     def prune_requests(self, limit: int, now: datetime | None = None) -> int:
         return self._prune_requests(limit, now) if self._find_stale_request(now) else 0

@@ -2,6 +2,7 @@
 
 from django.contrib import admin
 
+from jobqueue.admin import JobsOfObject
 from project.shop.models import Charge, Delivery, Order, StockMovement
 
 
@@ -21,7 +22,8 @@ class ReadOnlyAdmin(admin.ModelAdmin):
 
 
 @admin.register(Order)
-class OrderAdmin(ReadOnlyAdmin):
+class OrderAdmin(JobsOfObject, ReadOnlyAdmin):
+    jobs_tag = "order:{pk}"
     list_display = ["id", "sku", "quantity", "email", "amount_cents", "marked", "created_at"]
     list_filter = ["marked"]
 

@@ -180,7 +180,7 @@ def everything() -> dict[str, Any]:
 
 def staff(name: str = "kim", *permissions: str) -> User:
     """Return a member of staff with these permissions of jobqueue's, by codename."""
-    user = User.objects.create_user(name, password="x", is_staff=True)
+    user = User.objects.create_user(name, is_staff=True)
     found = Permission.objects.filter(content_type__app_label="jobqueue", codename__in=permissions)
     user.user_permissions.set(found)
     assert len(found) == len(permissions), "each is one of ours"
@@ -191,7 +191,7 @@ def page(model: str, key: Any = None, *rest: str) -> str:
     """Return the address of a list, or of one row's page."""
     parts = ["", "admin", "jobqueue", model]
     if key is not None:
-        parts += [str(key), *(rest or ("change",))]
+        parts += [str(key), *(rest or (() if key in ("add", "submit") else ("change",)))]
     return "/".join(parts) + "/"
 
 

@@ -1,7 +1,6 @@
 """Every page opens, with few queries, for whoever may see it."""
 
 import pytest
-from django.test import Client
 
 from tests.admin.making import everything, page
 
@@ -12,13 +11,6 @@ MODELS = (
     "action", "attempt", "jobtag",
 )  # fmt: skip
 MAX_QUERIES = 10
-
-
-@pytest.fixture
-def admin(admin_user) -> Client:
-    client = Client()
-    client.force_login(admin_user)
-    return client
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -51,7 +51,8 @@ def running_site(
         "PYTHONPATH": str(ROOT),
         "LOG_LEVEL": "WARNING",
     }
-    token, admin_token = run([sys.executable, "-c", PREPARE], environment).split()
+    # The last line: checks and migrations may write others before it.
+    token, admin_token = run([sys.executable, "-c", PREPARE], environment).split()[-2:]
     with ExitStack() as stack, loopback_socket() as listener:
         stack.enter_context(process(web(listener.fileno()), environment, [listener.fileno()]))
         stack.enter_context(process(worker(), environment))

@@ -71,6 +71,7 @@ def test_age_of_ready_jobs_fails_only_who_asks_for_a_bound(anybody: Api, storage
     assert anybody.get(READY, {"max_age": "60"}).status_code == 503
     problem(anybody.get(READY, {"max_age": "-1"}), 400, "invalid-parameters")
     problem(anybody.get(READY, {"max_age": "nan"}), 400, "invalid-parameters")
+    problem(anybody.get(READY, {"max_age": ""}), 400, "invalid-parameters")
 
 
 def test_jobs_in_a_paused_queue_wait_because_somebody_said_so(anybody: Api, storage):

@@ -7,7 +7,7 @@ from django.db import DatabaseError, connection, connections, transaction
 
 from jobqueue import control
 from jobqueue.compat import task_enqueued
-from jobqueue.engine.idempotency import once
+from jobqueue.engine.idempotency import Done, once
 from jobqueue.engine.operations import Desk
 from jobqueue.exceptions import (
     DatabaseUnavailable,
@@ -17,8 +17,10 @@ from jobqueue.exceptions import (
     TransactionOpen,
 )
 from jobqueue.models import IdempotencyKey, Job
+from jobqueue.storage import postgres_idempotency
 from jobqueue.storage.connections import open_connection
 from tests.api.tasks import CHARGE
+from tests.process.waiting import wait_until
 from tests.storage.making import run_sql
 
 ACTOR = control.Actor("kim", "api")
@@ -27,6 +29,10 @@ REQUEST = control.request_key("user:1", "jobs", "k", {})
 SERIALIZATION_FAILURE = "DO $$ BEGIN RAISE EXCEPTION 'conflict' USING ERRCODE = '40001'; END $$"
 DEADLOCK = SERIALIZATION_FAILURE.replace("40001", "40P01")
 TIME_OUT = SERIALIZATION_FAILURE.replace("40001", "57014")
+IN_TRANSACTION = """
+SELECT 1 FROM pg_stat_activity
+WHERE state = 'idle in transaction' AND query LIKE '%jobqueue_idempotencykey%'
+"""
 on_postgres = pytest.mark.postgres_only("SQLite has no such errors")
 
 
@@ -43,7 +49,7 @@ def failing(sql: str, times: int):
         runs.append(len(runs))
         if len(runs) <= times:
             run_sql(connection, sql)
-        return ANSWER
+        return Done(ANSWER)
 
     return run, runs
 
@@ -129,7 +135,7 @@ def test_the_second_request_waits_for_the_first_a_moment_only():
         thread = threading.Thread(target=lambda: found.append(second()))
         thread.start()
         thread.join()
-        return ANSWER
+        return Done(ANSWER)
 
     def second():
         try:
@@ -142,6 +148,36 @@ def test_the_second_request_waits_for_the_first_a_moment_only():
     once(Desk(ACTOR, "default"), REQUEST, first)
     assert isinstance(found[0], IdempotencyKeyInProgress)
     assert submit() == (ANSWER, True)
+
+
+@on_postgres
+def test_a_frozen_request_does_not_keep_its_key(monkeypatch):
+    """The server ends its session; whoever repeats the request is first then."""
+    monkeypatch.setattr(postgres_idempotency, "REQUEST_IDLE_SECONDS", 0.2)
+    thawed = threading.Event()
+    errors = []
+
+    def frozen(storage):
+        thawed.wait(60)
+        return Done(ANSWER)
+
+    def first():
+        try:
+            once(Desk(ACTOR, "default"), REQUEST, frozen)
+        except DatabaseUnavailable as error:
+            errors.append(error)
+        finally:
+            connections.close_all()
+
+    thread = threading.Thread(target=first)
+    thread.start()
+    wait_until(lambda: run_sql(connection, IN_TRANSACTION), "the first request to be frozen")
+    assert submit() == (ANSWER, False)
+    thawed.set()
+    thread.join()
+    assert len(errors) == 1
+    assert submit() == (ANSWER, True)
+    assert Job.objects.count() == 1
 
 
 @pytest.mark.sqlite_only("PostgreSQL has many writers")
@@ -206,7 +242,7 @@ def test_a_swallowed_database_error_cannot_either(request_):
     def run(storage):
         with pytest.raises(DatabaseError):
             run_sql(connection, "SELECT 1 / 0")
-        return ANSWER
+        return Done(ANSWER)
 
     with pytest.raises((RuntimeError, DatabaseError)):
         once(Desk(ACTOR, "default"), request_, run)

@@ -2,14 +2,18 @@
 
 import json
 from contextlib import contextmanager
+from datetime import timedelta
 
 import pytest
 from django.db import connection
 from psycopg import IsolationLevel
 
-from jobqueue.models import Job
+from jobqueue.conf import ASYNC_SLOTS
+from jobqueue.models import Job, Worker
 from tests.process.harness import outcomes
 from tests.process.tasks import nothing, nothing_plain, write
+from tests.process.waiting import wait_until
+from tests.storage.making import run_sql
 
 BATCH = 100
 ENQUEUERS = 3
@@ -91,3 +95,32 @@ def default_isolation(level):
 def enqueue_batch() -> list:
     """Enqueue jobs that all become visible at the same moment."""
     return nothing_plain.enqueue_many([nothing_plain.bind() for _ in range(BATCH)])
+
+
+@pytest.fixture
+def refused(site):
+    """The database writes no success down until the test allows it."""
+    statements = [
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql"
+        " AS $$ BEGIN RAISE lock_not_available; END $$",
+        "CREATE TRIGGER refuse BEFORE UPDATE ON jobqueue_job FOR EACH ROW"
+        " WHEN (NEW.state = 'succeeded') EXECUTE FUNCTION refuse()",
+    ]
+    for statement in statements:
+        run_sql(connection, statement)
+    yield lambda: run_sql(connection, "DROP FUNCTION refuse CASCADE")
+    run_sql(connection, "DROP FUNCTION IF EXISTS refuse CASCADE")
+
+
+@pytest.mark.postgres_only("whoever writes there holds the only write lock")
+def test_ends_that_cannot_be_written_stop_the_claims_and_fail_no_job(site, refused):
+    jobs = nothing.enqueue_many([nothing.bind() for _ in range(260)])
+    program = site.runworker("--threads", "1", BATCH=1)
+    wait_until(lambda: len(site.folder.notes("start")) > ASYNC_SLOTS, "ends to pile up")
+    began = Worker.objects.get().heartbeat_at
+    pause = timedelta(seconds=1)
+    wait_until(lambda: Worker.objects.get().heartbeat_at > began + pause, "the loop to turn on")
+    refused()
+    site.wait_until_done()
+    assert {tuple(outcomes(job.id)) for job in jobs} == {("succeeded",)}
+    assert program.stop() == 0

@@ -327,6 +327,8 @@ def test_hot_statements_search_by_index_on_sqlite(storage: Storage, name: str) -
             return len(self._rows(name, **parameters))
 
     index, call = calls()[name]
+    if name == "starved":
+        pytest.skip("nothing starves on SQLite, which asks nothing: its writers take turns")
     claimed(storage)
     for changes in ({}, {"task": TASKS[0], "queue": QUEUES[0]}, {"delay": 0.001}):
         insert(storage, **changes)

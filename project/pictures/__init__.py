@@ -1,0 +1,3 @@
+"""Pictures of the admin for the documentation, taken of a shop in the middle of an incident."""
+
+USER, PASSWORD = "demo", "demo"

@@ -1,0 +1,91 @@
+"""The demo's site with an incident in it: a database of its own, filled, and served.
+
+with IncidentSite(folder) as site:
+site.url, site.keys
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+from urllib.error import URLError
+
+ROOT = Path(__file__).parent.parent.parent
+START_SECONDS = 60.0
+FILL = """
+import json, sys
+import django
+django.setup()
+from project.pictures.incident import build
+json.dump(build(int(sys.argv[1])), sys.stdout, default=str)
+"""
+
+
+class IncidentSite:
+    """The site, from entering to leaving. database_url: default is an SQLite file in `folder`."""
+
+    def __init__(self, folder: Path, dead: int = 340, database_url: str = "") -> None:
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.keys: dict[str, Any] = {}
+        self._dead = dead
+        self.environment = {
+            **os.environ,
+            "DJANGO_SETTINGS_MODULE": "project.settings",
+            "DATABASE_URL": database_url or f"sqlite:///{folder / 'incident.sqlite3'}",
+            "SERVE_STATIC": "1",
+            "PYTHONPATH": str(ROOT),
+        }
+        self._server: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> IncidentSite:
+        self.run("-m", "django", "migrate", "--verbosity=0")
+        filled = self.run("-c", FILL, str(self._dead))
+        self.keys = json.loads(filled)
+        arguments = ["-m", "uvicorn", "project.asgi:application", f"--port={self.port}"]
+        self._server = subprocess.Popen(
+            [sys.executable, *arguments, "--log-level=warning"], env=self.environment, cwd=ROOT
+        )
+        self._wait()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        if self._server is not None:
+            self._server.terminate()
+            self._server.wait()
+
+    def run(self, *arguments: str) -> str:
+        """Run Python with the site's environment; return what it printed."""
+        done = subprocess.run(
+            [sys.executable, *arguments],
+            env=self.environment,
+            cwd=ROOT,
+            check=True,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        return done.stdout
+
+    def _wait(self) -> None:
+        until = time.monotonic() + START_SECONDS
+        while time.monotonic() < until:
+            try:
+                urllib.request.urlopen(f"{self.url}/admin/login/", timeout=5)
+                return
+            except (URLError, OSError):
+                time.sleep(0.1)
+        raise RuntimeError(f"{self.url} did not answer within {START_SECONDS:.0f} s")
+
+
+def free_port() -> int:
+    """Return a port of the loopback interface that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,20 @@
+"""No page reads a big table as a whole, however much lies in it; plans, not times."""
+
+import pytest
+from django.db import connection
+
+from benchmarks.crowd import fill
+from benchmarks.pages import LISTS, MAX_QUERIES, looks
+
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.postgres_only("its planner is asked"),
+]
+
+
+def test_every_list_filter_search_and_page_stays_on_indexes(admin):
+    fill(connection, finished=30_000, live=6_000)
+    found = list(looks(admin, connection, times=0))
+    assert len(found) > len(LISTS)
+    assert not [(one.name, one.whole) for one in found if one.whole]
+    assert not [(one.name, one.queries) for one in found if one.queries > MAX_QUERIES]

@@ -1,0 +1,170 @@
+"""What is shown to whom, in which zone, and how it is told afterwards."""
+
+import re
+from datetime import UTC, datetime
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.utils import timezone
+
+from jobqueue import control
+from jobqueue.models import Action, Job, JobTag
+from jobqueue.redaction import hide_secrets
+from tests.admin import tasks  # noqa: F401 - registers what staff may plan
+from tests.admin.making import NOW, around, everything, job, page
+
+pytestmark = pytest.mark.django_db
+
+
+# --- payload --------------------------------------------------------------------------------------
+
+
+def test_arguments_results_and_tracebacks_are_for_whoever_may_see_them(as_staff):
+    subject = job("dead", arguments={"args": ["secret order"], "kwargs": {}})
+    around(subject)
+    hidden = ("secret order", "/srv/shop/tasks.py", "Traceback of it", "&quot;id&quot;: 7")
+    text = as_staff("view_job", "enqueue_job").get(page("job", subject.pk)).text
+    assert "you lack the permission" in text
+    assert not [each for each in hidden if each in text]
+    assert "Submit again" not in text
+
+
+def test_with_the_permission_they_are_shown_but_for_secrets(as_staff):
+    subject = job("dead")
+    around(subject)
+    client = as_staff("view_job", "view_job_payload")
+    text = client.get(page("job", subject.pk)).text
+    assert "[hidden]" in text
+    assert "hunter2" not in text
+    assert "/srv/shop/tasks.py" in text
+    assert "&quot;id&quot;: 7" in text
+
+
+def shows_nothing(value, *, task, part):
+    return "gone"
+
+
+def test_the_hook_of_the_project_decides(as_staff, settings):
+    settings.JOBQUEUE = {"REDACT": "tests.admin.test_shown.shows_nothing"}
+    subject = job("dead", arguments={"args": ["visible"], "kwargs": {}})
+    around(subject)
+    text = as_staff("view_job", "view_job_payload").get(page("job", subject.pk)).text
+    assert "visible" not in text.replace("visible=", "")
+    assert "/srv/shop/tasks.py" not in text
+    assert hide_secrets("x") == "x"
+
+
+def test_hidden_arguments_are_not_sent_back(admin):
+    """Filled into a form, the mark would be what the task gets."""
+    subject = job("dead")
+    text = admin.get(page("job", "submit"), {"again": subject.pk}).text
+    assert "they are not filled in" in text
+    assert "[hidden]" not in text
+    plain = job("dead", arguments={"args": [42], "kwargs": {}})
+    assert "[42]" in admin.get(page("job", "submit"), {"again": plain.pk}).text
+
+
+# --- times ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("zone", "shown"),
+    [("UTC", "12:00:00"), ("Asia/Shanghai", "20:00:00"), ("Europe/Paris", "14:00:00")],
+)
+def test_times_are_in_the_readers_zone_and_say_so(zone, shown, admin):
+    subject = job("dead")
+    with timezone.override(zone):
+        text = admin.get(page("job", subject.pk)).text
+    exact = '<time datetime="2026-06-01T12:00:00+00:00" title="2026-06-01 12:00:00+00:00">'
+    assert f"{exact}2026-06-01 {shown}</time>" in text
+    assert f"Times are in {zone}" in text
+
+
+def test_a_time_that_is_typed_is_one_of_the_readers_zone(admin):
+    subject = job("ready")
+    with timezone.override("Asia/Shanghai"):
+        admin.post(page("job", subject.pk, "do", "reschedule"), {"run_at": "2030-01-01T08:00"})
+    assert Job.objects.get(pk=subject.pk).run_at == datetime(2030, 1, 1, tzinfo=UTC)
+
+
+def test_a_schedule_is_previewed_in_its_zone_and_saved_by_another_button(admin):
+    given = {
+        "name": "nightly", "task": "tests.admin.tasks.offered", "args": "[]", "kwargs": "{}",
+        "cron": "30 2 * * *", "time_zone": "Europe/Paris", "missed": "once", "missed_limit": "100",
+        "overlap": "allow", "jitter": "0", "enabled": "on",
+        "start": "2027-03-27T00:00:00",
+    }  # fmt: skip
+    text = admin.post(page("schedule", "add"), given | {"_preview": "1"}).text
+    assert "2027-03-27 02:30:00 CET" in text
+    assert "2027-03-27 01:30:00" in text
+    assert "2027-03-28 03:00:00 CEST" in text, "the night in which the clock goes forward"
+    assert not control.schedules()
+    admin.post(page("schedule", "add"), given | {"_save": "1"})
+    (saved,) = control.schedules()
+    assert saved.schedule.cron == "30 2 * * *"
+    assert Action.objects.get().surface == "admin"
+
+
+def test_a_schedule_that_cannot_be_is_refused_at_its_field(admin):
+    given = {
+        "name": "nightly", "task": "tests.admin.tasks.offered", "cron": "61 2 * * *",
+        "missed": "once", "missed_limit": "100", "overlap": "allow", "jitter": "0",
+    }  # fmt: skip
+    text = admin.post(page("schedule", "add"), given | {"_save": "1"}).text
+    assert re.search(r'id="id_cron-errors">', text)
+    assert not control.schedules()
+
+
+# --- what is told ---------------------------------------------------------------------------------
+
+
+def test_counts_by_outcome_are_told(admin):
+    jobs = [job("dead"), job("dead"), job("succeeded"), job("running")]
+    chosen = {
+        "action": "requeue_selected",
+        "_selected_action": [each.pk for each in jobs],
+        "index": "0",
+    }
+    text = admin.post(page("job"), chosen, follow=True).text
+    assert "2 requeued, 1 skipped: running, 1 skipped: succeeded" in text
+    assert Action.objects.get().count == 2
+    assert LogEntry.objects.count() == 2
+
+
+def test_rows_that_moved_on_since_the_list_was_drawn_are_counted(admin):
+    """The filter of the list would have dropped them without a word."""
+    moved, stays = job("dead"), job("dead")
+    Job.objects.filter(pk=moved.pk).update(state="ready", finished_at=None)
+    gone = job("dead")
+    gone.delete()
+    chosen = {
+        "action": "requeue_selected",
+        "_selected_action": [moved.pk, stays.pk, gone.pk or NOW, "nonsense"],
+        "index": "0",
+    }
+    text = admin.post(page("job") + "?state=dead", chosen, follow=True).text
+    assert "1 requeued" in text
+    assert "1 skipped: ready" in text
+
+
+def test_the_overview_says_what_is_wrong_and_where_to_go(admin):
+    everything()
+    text = admin.get("/admin/jobqueue/").text
+    assert "paused" in text
+    assert "?paused=1" in text
+
+
+def test_jobs_of_an_object_are_on_its_page(admin, settings):
+    subject, other = job("dead"), job("dead")
+    JobTag.objects.create(job_id=subject.pk, tag="order:42")
+    from django.contrib import admin as django_admin
+
+    from jobqueue.admin import JobsOfObject
+    from tests.app.models import Effect
+
+    class EffectAdmin(JobsOfObject, django_admin.ModelAdmin):
+        jobs_tag = "order:{label}"
+
+    shown = EffectAdmin(Effect, django_admin.site).jobs_of_object(Effect(label="42"))
+    assert str(subject.pk) in shown
+    assert str(other.pk) not in shown

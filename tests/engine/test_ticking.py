@@ -261,6 +261,20 @@ def test_a_queued_job_goes_on_once_all_before_it_have_ended(storage: Storage, ot
         assert [job.state for job in jobs_of()][n + 1 :] == ["ready", "blocked"][: 2 - n]
 
 
+def test_a_queued_job_that_is_put_off_waits_for_those_before_it_all_the_same(storage) -> None:
+    make(overlap="queue")
+    for hour in (13, 14):
+        tick(storage, at(f"03-01 {hour}:00"))
+    first, second = jobs_of()
+    storage.reschedule_many([second.pk], [at("03-01 14:30")], 60.0, at("03-01 14:01"))
+    assert tick(storage, at("03-01 14:02")) == set()
+    storage.promote(10, at("03-01 14:31"))
+    assert [(job.state, job.run_at) for job in jobs_of()][1:] == [("blocked", at("03-01 14:30"))]
+    end(first)
+    assert tick(storage, at("03-01 14:31")) == {"default"}
+    assert jobs_of()[1].state == "ready"
+
+
 def test_a_queue_of_waiting_jobs_is_bounded(storage: Storage, monkeypatch) -> None:
     from jobqueue.engine import schedule_jobs
 

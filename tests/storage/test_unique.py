@@ -179,6 +179,15 @@ RESCHEDULED = {
 }
 
 
+def test_rescheduling_lets_no_job_of_a_schedule_go_before_earlier_ones(storage):
+    twin = unique_job(schedule="report", tick=NOON, blocked="overlap")
+    insert_unique(storage, twin, now=NOON)
+    storage.reschedule_twins({twin.id: unique_job(delay=60.0)}, NOON)
+    after = row(twin.id)
+    assert (after.state, after.reason) == ("blocked", "overlap")
+    assert after.run_at == NOON + timedelta(seconds=60)
+
+
 @pytest.mark.parametrize(("state", "delay"), RESCHEDULED, ids=str)
 def test_rescheduling_moves_a_waiting_job_to_its_new_time(storage, state, delay):
     twin = unique_job(priority=2)

@@ -1,5 +1,5 @@
 -- Gives waiting jobs another time to run, and expiry. Caller: Storage.reschedule_twins.
--- What is blocked stays so, unless it is not due any more. Index: primary key.
+-- What is blocked stays so, unless it is not due any more and waits for no earlier job of its schedule. Index: primary key.
 WITH given AS MATERIALIZED (
     SELECT r.*,
            CASE WHEN r.delay IS NOT NULL THEN c.now + make_interval(secs => r.delay)
@@ -16,8 +16,10 @@ WITH given AS MATERIALIZED (
 )
 UPDATE jobqueue_job AS j
 SET state = CASE WHEN g.due <= g.now THEN CASE j.state WHEN 'blocked' THEN j.state ELSE 'ready' END
-                 ELSE CASE j.state WHEN 'retrying' THEN j.state ELSE 'scheduled' END END,
-    reason = CASE WHEN j.state = 'blocked' AND g.due <= g.now THEN j.reason ELSE '' END,
+                 WHEN j.state = 'retrying' OR j.reason = 'overlap' THEN j.state
+                 ELSE 'scheduled' END,
+    reason = CASE WHEN j.state = 'blocked' AND (g.due <= g.now OR j.reason = 'overlap')
+                  THEN j.reason ELSE '' END,
     run_at = g.due,
     rank = (extract(epoch FROM greatest(g.due, g.now)) * 1000000)::bigint
            - (j.priority * g.aging * 1000000)::bigint,

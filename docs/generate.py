@@ -73,9 +73,21 @@ def live_options_table() -> Iterator[str]:
     """Return the table of the live page's options, from the fields of `LiveOptions`."""
     from jobqueue.surfaces import LiveOptions
 
+    yield from plain_options_table(LiveOptions)
+
+
+def admin_options_table() -> Iterator[str]:
+    """Return the table of the admin's options, from the fields of `AdminOptions`."""
+    from jobqueue.surfaces import AdminOptions
+
+    yield from plain_options_table(AdminOptions)
+
+
+def plain_options_table(options: type) -> Iterator[str]:
+    """Return the table of a surface's options."""
     yield "| option | default | what it is, with its unit and reason |"
     yield "| --- | --- | --- |"
-    for option in fields(LiveOptions):
+    for option in fields(options):
         default, doc = default_text(option), escaped(option.metadata["doc"])
         yield f"| `{option.name.upper()}` | {default} | {doc} |"
 
@@ -267,6 +279,7 @@ PARTS: dict[str, Callable[[], Iterator[str]]] = {
     "options": options_table,
     "api options": api_options_table,
     "live options": live_options_table,
+    "admin options": admin_options_table,
     "api addresses": api_addresses,
     "api problems": api_problems,
     "states diagram": states_diagram,

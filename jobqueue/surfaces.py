@@ -3,11 +3,12 @@
     JOBQUEUE = {
         "API": {"MAX_BATCH": 200, "THROTTLES": {"enqueue": "600/min"}},
         "LIVE": {"RECHECK_SECONDS": 10},
+        "ADMIN": {"EFFECTS": ["shop.Charge.job_id"]},
     }
 
-`parse_api` and `parse_live` never raise: they return what they could read and what is wrong, which
-the system checks print; `api_options` and `live_options` are what the surfaces themselves ask, with
-the default for each option that is wrong.
+`parse_api` and its like never raise: they return what they could read and what is wrong, which the
+system checks print; `api_options` and its like are what the surfaces themselves ask, with the
+default for each option that is wrong.
 """
 
 from __future__ import annotations
@@ -165,6 +166,36 @@ def parse_live(raw: Any) -> tuple[LiveOptions, list[OptionProblem]]:
     return _parse(LiveOptions, "LIVE", raw)
 
 
+def _effects(value: Any) -> tuple[str, ...]:
+    found = paths(value)
+    if wrong := [name for name in found if name.count(".") != 2]:
+        raise ValueError(f"must name fields as APP.MODEL.FIELD, which {wrong[0]!r} is not")
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdminOptions:
+    """JOBQUEUE["ADMIN"]; each field is the upper-case key in lower case."""
+
+    backend: str = option(
+        "default",
+        text,
+        "The TASKS alias whose jobs the admin shows and changes; aliases of the same database "
+        "share its pages.",
+    )
+    effects: tuple[str, ...] = option(
+        (),
+        _effects,
+        "Fields of your models that hold the id of the job that wrote a row, as APP.MODEL.FIELD: "
+        "such rows are listed on the job's page. Each needs an index.",
+    )
+
+
+def parse_admin(raw: Any) -> tuple[AdminOptions, list[OptionProblem]]:
+    """Return the options in `raw` and what is wrong with it; a wrong one keeps its default."""
+    return _parse(AdminOptions, "ADMIN", raw)
+
+
 def _parse[O](cls: type[O], name: str, raw: Any) -> tuple[O, list[OptionProblem]]:
     if not isinstance(raw, Mapping):
         return cls(), [OptionProblem(name, f"must be a dict, not {raw!r}.")]
@@ -194,6 +225,12 @@ def live_options() -> LiveOptions:
     return parse_live(_site("LIVE"))[0]
 
 
+@lru_cache(maxsize=1)
+def admin_options() -> AdminOptions:
+    """Return the options of the admin. Cached until the setting changes."""
+    return parse_admin(_site("ADMIN"))[0]
+
+
 def _site(key: str) -> Any:
     site = getattr(settings, "JOBQUEUE", {})
     return site.get(key, {}) if isinstance(site, Mapping) else {}
@@ -204,3 +241,4 @@ def _forget_options(*, setting: str, **kwargs: Any) -> None:
     if setting == "JOBQUEUE":
         api_options.cache_clear()
         live_options.cache_clear()
+        admin_options.cache_clear()

@@ -8,12 +8,11 @@ UUID. Give it an index: it is looked up on every page of a job. Shown to whoever
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from django.apps import apps
-from django.conf import settings
 from django.contrib.admin import AdminSite
 from django.contrib.auth import get_permission_codename
 from django.core.exceptions import FieldDoesNotExist
@@ -21,6 +20,7 @@ from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 
 from jobqueue.admin import marks
+from jobqueue.surfaces import admin_options
 
 MAX_ROWS = 20
 
@@ -33,14 +33,6 @@ class Effects:
     field: str
     rows: list[tuple[str, str]]
     has_more: bool
-
-
-def configured() -> list[str]:
-    """Return what the setting names."""
-    site = getattr(settings, "JOBQUEUE", {})
-    admin = site.get("ADMIN", {}) if isinstance(site, Mapping) else {}
-    named = admin.get("EFFECTS", ()) if isinstance(admin, Mapping) else ()
-    return [name for name in named if isinstance(name, str)]
 
 
 def model_and_field(name: str) -> tuple[Any, Any]:
@@ -56,7 +48,7 @@ def of_job(request: HttpRequest, site: AdminSite, job: Any) -> list[Effects]:
 
 
 def _found(request: HttpRequest, site: AdminSite, job: Any) -> Iterator[Effects]:
-    for name in configured():
+    for name in admin_options().effects:
         try:
             model, field = model_and_field(name)
         except (ValueError, LookupError, FieldDoesNotExist):

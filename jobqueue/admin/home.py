@@ -1,24 +1,23 @@
 """Where the admin looks: which TASKS alias, and the database that holds its jobs.
 
-The admin shows one database. That is the one of the alias "default" if it uses jobqueue's backend,
-else of the first alias that does; aliases that share this database share its pages.
+The admin shows one database: that of the alias in JOBQUEUE["ADMIN"]["BACKEND"], or, if this alias
+does not use jobqueue's backend, of the first that does. Aliases that share it share its pages.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from jobqueue.compat import DEFAULT_TASK_BACKEND_ALIAS
 from jobqueue.conf import jobqueue_aliases, options_for
 from jobqueue.control import Actor
+from jobqueue.surfaces import admin_options
 
 
 def alias() -> str:
     """Return the TASKS alias that the admin acts through."""
     known = jobqueue_aliases()
-    if DEFAULT_TASK_BACKEND_ALIAS in known or not known:
-        return DEFAULT_TASK_BACKEND_ALIAS
-    return next(iter(known))
+    wanted = admin_options().backend
+    return wanted if wanted in known or not known else known[0]
 
 
 def database() -> str:

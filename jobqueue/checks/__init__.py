@@ -32,6 +32,7 @@ importing this module (`jobqueue.apps`). A check never raises, and none but thos
 | jobqueue.E043 | BACKEND or THROTTLE_CACHE of the API names nothing |
 | jobqueue.E050 | an option of the live page is unknown or cannot be used |
 | jobqueue.E051 | the live page is served, and an app that it needs is not installed |
+| jobqueue.E060 | an option of the admin is unknown, or names what is not there |
 | jobqueue.W001 | SELF_EXIT is off |
 | jobqueue.W002 | END_SESSIONS is off |
 | jobqueue.W003 | there is a REDIS_URL, and the package redis is missing |
@@ -45,6 +46,7 @@ importing this module (`jobqueue.apps`). A check never raises, and none but thos
 | jobqueue.W040 | the API counts requests in a cache of one process (`check --deploy`) |
 | jobqueue.W050 | sessions in cookies outlive a logout on the live page (`check --deploy`) |
 | jobqueue.W051 | the live page is served, and has not been built (`check --deploy`) |
+| jobqueue.W060 | a field that the admin looks up for each job has no index |
 
 No message where there is no fault: a lease may be shorter than a job's time-out (long jobs live
 by renewal, not by a long lease), and the project's isolation level is its own business (our own
@@ -60,6 +62,7 @@ from typing import Any
 import django
 from django.core.checks import CheckMessage, Tags, register
 
+from jobqueue.checks.admin import check_admin
 from jobqueue.checks.api import check_api, check_api_deployment
 from jobqueue.checks.backend import check_backend
 from jobqueue.checks.database import check_database
@@ -86,6 +89,7 @@ def check_project(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
         *check_limits(),
         *check_api(),
         *check_live(),
+        *check_admin(),
     ]
 
 

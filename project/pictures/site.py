@@ -41,6 +41,7 @@ class IncidentSite:
             "DJANGO_SETTINGS_MODULE": "project.settings",
             "DATABASE_URL": database_url or f"sqlite:///{folder / 'incident.sqlite3'}",
             "SERVE_STATIC": "1",
+            "JOBQUEUE_OPTIONS": '{"ACCEPT_LOSS": true}',
             "PYTHONPATH": str(ROOT),
         }
         self._server: subprocess.Popen[bytes] | None = None

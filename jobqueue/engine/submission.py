@@ -34,6 +34,7 @@ from jobqueue.events import emit
 from jobqueue.exceptions import (
     Flaw,
     InvalidArgument,
+    InvalidExpires,
     InvalidSubmission,
     TaskNotExposed,
     UniqueKeyTaken,
@@ -91,16 +92,20 @@ def submit(
 
     answer: called in the transaction with the results, in order. owner: `created_by` of the jobs,
     by default the actor's name. request: makes it idempotent; the answer to an earlier one is
-    returned without looking at the submissions. own_only: the actor may not see the jobs of other
-    owners. Raise InvalidSubmission, UniqueKeyTaken, KeyBusy, or as `once` does.
+    returned whatever is wrong with the submissions by now. own_only: the actor may not see the
+    jobs of other owners. Raise InvalidSubmission, UniqueKeyTaken, KeyBusy, or as `once` does.
     """
     if not 0 < len(submissions) <= MAX_SUBMISSIONS:
         raise InvalidArgument(f"A batch has 1 to {MAX_SUBMISSIONS:,} jobs, not {len(submissions)}.")
     desk = Desk(actor, backend)
     made_by = actor.name if owner is None else owner
+    # Before the transaction: it holds the key, and on SQLite everybody's write lock.
+    orders, flaws = _checked(submissions, desk, made_by)
 
     def run(storage: Storage) -> Done:
-        results = _placed(storage, submissions, desk, made_by)
+        if flaws:
+            raise InvalidSubmission(flaws)
+        results = place(storage, orders)
         if own_only:
             _refuse_foreign(desk, submissions, results, made_by)
         announce_enqueued(results)
@@ -109,30 +114,26 @@ def submit(
     return once(desk, request, run)
 
 
-def _placed(storage: Storage, submissions: Sequence[Submission], desk: Desk, owner: str) -> Results:
-    token = creator.set(owner)
-    try:
-        return place(storage, _orders(submissions, desk))
-    finally:
-        creator.reset(token)
-
-
 # --- checks ---------------------------------------------------------------------------------------
 
 
-def _orders(submissions: Sequence[Submission], desk: Desk) -> list[Order]:
-    """Return what to make. Raise InvalidSubmission with every flaw there is."""
+def _checked(
+    submissions: Sequence[Submission], desk: Desk, owner: str
+) -> tuple[list[Order], list[Flaw]]:
+    """Return what to make, and every flaw there is."""
     orders: list[Order] = []
     flaws: list[Flaw] = []
-    for submission in submissions:
-        found = _order(submission, desk)
-        if isinstance(found, Order):
-            orders.append(found)
-        else:
-            flaws += [flaw._replace(pointer=submission.pointer + flaw.pointer) for flaw in found]
-    if flaws:
-        raise InvalidSubmission(flaws)
-    return orders
+    token = creator.set(owner)
+    try:
+        for submission in submissions:
+            found = _order(submission, desk)
+            if isinstance(found, Order):
+                orders.append(found)
+            else:
+                flaws += [f._replace(pointer=submission.pointer + f.pointer) for f in found]
+    finally:
+        creator.reset(token)
+    return orders, flaws
 
 
 def _order(submission: Submission, desk: Desk) -> Order | list[Flaw]:
@@ -171,6 +172,8 @@ def _variant(
         return task.using(**options), []
     except (InvalidTask, TypeError, ValueError) as error:
         flaws = [flaw for name in options for flaw in _refused(task, name, options[name])]
+        if not flaws and isinstance(error, InvalidExpires):  # only the two together are wrong
+            flaws = [Flaw("/expires", "must lie behind run_after; both count from now.")]
         return None, flaws or [Flaw("", str(error))]
 
 

@@ -179,9 +179,11 @@ def test_a_wrong_field_is_pointed_at_and_nothing_is_stored(kim: Api, wrong, plac
 
 
 def test_expiry_before_the_start_is_refused(kim: Api):
-    body = sent("/jobs/", run_after="PT2H", expires="PT1H")
-    document = problem(kim.post("/jobs/", body, **KEY), 400, "invalid-fields")
-    assert document["errors"]
+    soon, later = (datetime.now(UTC) + timedelta(hours=n) for n in (1, 2))
+    for start, end in (("PT2H", "PT1H"), (later.isoformat(), "PT1H"), ("PT2H", soon.isoformat())):
+        body = sent("/jobs/", run_after=start, expires=end)
+        document = problem(kim.post("/jobs/", body, **KEY), 400, "invalid-fields")
+        assert places(document) == ["/expires"]
     assert nothing_stored()
 
 

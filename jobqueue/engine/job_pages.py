@@ -148,6 +148,8 @@ class _Plan:
         self._terms = tuple(term for term in chosen.terms if term.key != "state")
         self._owner = owner
         self._bindings = bindings_of(chosen)
+        if any(term.key == "worker" and not term.is_negated for term in self._terms):
+            self.states &= {State.RUNNING}  # a constraint: no other job has a worker
 
     def walks(self) -> list[Walk]:
         """Return the walks that together find all."""

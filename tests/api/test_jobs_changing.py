@@ -1,6 +1,7 @@
 """What callers do to one job: who may, in which state, all or nothing, and harmless if repeated."""
 
 import threading
+from contextlib import closing
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -13,6 +14,7 @@ from jobqueue.api.resources.jobs import waiting
 from jobqueue.ids import new_job_id
 from jobqueue.models import Action, CancelRequest, Job
 from jobqueue.states import State
+from jobqueue.storage.connections import open_connection, transaction_on
 from tests.api.conftest import Api, problem
 from tests.storage.making import claimed, ending, insert, register
 from tests.storage.test_operators import in_every_state
@@ -175,6 +177,47 @@ def test_change_is_refused_to_whoever_has_seen_another_state(operator, storage):
     assert (
         operator.patch(f"/jobs/{job_id}/", {"priority": 7}, **{"If-Match": "*"}).status_code == 200
     )
+
+
+@pytest.mark.postgres_only("SQLite locks the whole database")
+@pytest.mark.django_db(transaction=True)
+def test_of_those_who_have_seen_the_same_one_changes_it(make_caller, storage):
+    caller = make_caller("olga", "view_job", "reprioritize_job")
+    (job_id,) = insert(storage)
+    seen = {"If-Match": caller.get(f"/jobs/{job_id}/")["ETag"]}
+    answers: list[tuple[int, int]] = []
+
+    def change(priority: int) -> None:
+        api = Api(caller.user, **caller.headers)
+        body = {"priority": priority, "queue_name": "mail"}
+        response = api.patch(f"/jobs/{job_id}/", body, **seen)
+        answers.append((response.status_code, priority))
+        connections.close_all()
+
+    threads = [threading.Thread(target=change, args=(n,)) for n in range(1, 9)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    (winner,) = [priority for status, priority in answers if status == 200]
+    assert {status for status, _ in answers} <= {200, 409, 412}
+    assert Job.objects.get().priority == winner
+    assert Action.objects.count() == 2
+
+
+@pytest.mark.postgres_only("SQLite locks the whole database")
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("action", ["patch", "cancel", "run-now"])
+def test_row_that_somebody_holds_is_told_and_not_waited_for(make_caller, storage, action):
+    caller = make_caller("olga", "view_job", *PERMISSIONS.values())
+    (job_id,) = insert(storage)
+    other = open_connection("default")
+    with closing(other), transaction_on(other), other.cursor() as cursor:
+        cursor.execute("SELECT 1 FROM jobqueue_job FOR UPDATE")
+        response = send(caller, job_id, action)
+    problem(response, 409, "row-locked")
+    assert response["Retry-After"] == "1"
+    assert not Action.objects.exists()
 
 
 # --- waiting for the end --------------------------------------------------------------------------

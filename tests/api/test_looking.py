@@ -107,6 +107,17 @@ def test_whoever_sees_their_own_jobs_only_sees_nothing_of_all(make_caller, addre
     assert document["permission"] == "jobqueue.view_job"
 
 
+def test_filter_field_is_told_what_a_filter_means(viewer, db):
+    told = ok(viewer.get("/page/filter/", {"q": " state:dead  queue:mail "}))
+    assert (told["canonical"], told["states"]) == ("state:dead queue:mail", ["dead"])
+    assert {"state", "args", "tag"} <= {key["name"] for key in told["keys"]}
+    assert {"live", "dead"} <= set(told["state_values"])
+    assert told["queue_values"] == ["default", "mail"]
+    wrong = problem(viewer.get("/page/filter/", {"q": "colour:red"}), 400, "invalid-filter")
+    assert wrong["position"] == 0
+    problem(viewer.get("/page/filter/", {"q": "args.order:1"}), 403, "permission-denied")
+
+
 # --- bulk -----------------------------------------------------------------------------------------
 
 

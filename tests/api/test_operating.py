@@ -131,6 +131,7 @@ def test_limit_of_a_key_is_set_lifted_and_reset(operator, storage):
     assert operator.delete(key).status_code == 204
     assert operator.delete(key).status_code == 204
     problem(operator.put("/limits/custmer:42/", {"running": 1}), 400, "invalid-argument")
+    problem(operator.put("/limits/queue:mial/", {"running": 1}), 404, "not-found")
     assert verbs() == ["set_limit", "lift_limit", "reset_limit"]
 
 

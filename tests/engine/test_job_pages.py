@@ -13,12 +13,13 @@ from jobqueue.engine import job_pages, job_walks
 from jobqueue.engine.job_pages import JobPage, job_page
 from jobqueue.exceptions import InvalidArgument
 from jobqueue.filters import DEFAULT_STATES, matching, parse
-from jobqueue.ids import new_identity, new_job_id
+from jobqueue.ids import new_job_id
 from jobqueue.models import Job, JobTag
 from jobqueue.states import FINISHED, State
 
 pytestmark = pytest.mark.django_db
 
+WORKER = UUID("0fe1c8a2-6c0d-4c55-8a39-0d9c41f1b7aa")
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 
 
@@ -37,7 +38,7 @@ def job(state: str, **changes) -> Job:
         "enqueued_at": NOW,
         "max_attempts": 5,
         "timeout": 60.0,
-        "worker": new_identity() if is_running else None,
+        "worker": WORKER if is_running else None,
         "claimed_at": NOW if is_running else None,
         "deadline": NOW + timedelta(hours=1) if is_running else None,
         "finished_at": NOW if has_ended else None,
@@ -80,6 +81,7 @@ FILTERS = (
     "tag:order:42",
     "tag:order:42 state:any queue:mail",
     "created_by:kim state:any",
+    "worker:0fe1c8a2-6c0d-4c55-8a39-0d9c41f1b7aa state:any",
     "nothing-contains-this state:any",
     "state:dead -state:dead",
 )

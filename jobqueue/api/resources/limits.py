@@ -21,10 +21,12 @@ from jobqueue.api.documents import Document, nullable_number, nullable_time
 from jobqueue.api.inputs import Number
 from jobqueue.api.problems import Problem
 from jobqueue.api.resources.jobs.fields import Text, Whole
+from jobqueue.api.resources.queue_names import require_queue
 from jobqueue.api.serializers import StrictSerializer
 from jobqueue.api.values import moment, text
 from jobqueue.api.views import ApiView
 from jobqueue.conf import DAY_SECONDS
+from jobqueue.limits import QUEUE
 from jobqueue.permissions import VIEW
 
 MAX_COUNT = 1_000_000_000
@@ -140,6 +142,8 @@ class LimitView(ApiView):
     def put(self, request: Request, key: str) -> HttpResponse:
         """Set the numbers of a limit, whatever the code says; without numbers, lift it."""
         given = dict(self.body)
+        if key.startswith(f"{QUEUE}:"):
+            require_queue(key.removeprefix(f"{QUEUE}:"), self.backend)
         actor, backend = self.caller.actor, self.backend
         if given["running"] is None and given["rate"] is None and given["per"] is None:
             control.lift_limit(key, actor, reason=given["reason"], backend=backend)

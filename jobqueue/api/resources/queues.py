@@ -25,10 +25,10 @@ from jobqueue.api.inputs import Flag
 from jobqueue.api.problems import Problem
 from jobqueue.api.resources.jobs.fields import Text
 from jobqueue.api.resources.limits import LimitDocument, Numbers, document_of
+from jobqueue.api.resources.queue_names import require_queue
 from jobqueue.api.serializers import StrictSerializer
 from jobqueue.api.values import moment, shown, text
 from jobqueue.api.views import ApiView
-from jobqueue.conf import MAX_QUEUE_NAME_LENGTH
 from jobqueue.limits import QUEUE
 from jobqueue.permissions import VIEW, permission_for
 
@@ -168,7 +168,7 @@ class QueueView(_Queues):
         body = self.body
         self._require("pause", "paused" in body)
         self._require("set_limit", "limit" in body)
-        self._check_name(name)
+        require_queue(name, self.backend)
         control.edit_queue(
             name,
             self.caller.actor,
@@ -187,22 +187,11 @@ class QueueView(_Queues):
                 permission=permission,
             )  # fmt: skip
 
-    def _check_name(self, name: str) -> None:
-        """Raise Problem for a name that is a slip: pausing it would stop nothing."""
-        known = control.known_queues(self.backend)
-        is_name = "\x00" not in name and len(name) <= MAX_QUEUE_NAME_LENGTH
-        has_jobs = is_name and control.has_live_jobs(name, self.backend)
-        if name not in known and not has_jobs:
-            detail = (
-                f"There is no queue {name[:128]!r}; there are {', '.join(known[:20]) or 'none'}."
-            )
-            raise Problem("not-found", detail)
-
     def _found(self, name: str) -> dict[str, Any]:
         for queue in control.queues(self.backend):
             if queue.name == name:
                 return self.document(queue, self.limits())
-        self._check_name(name)
+        require_queue(name, self.backend)
         return self.document(control.QueueStatus(name), self.limits())
 
 

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from jobqueue.api.resources.page import bulk, charts, findings
+from jobqueue.api.resources.page import bulk, charts, filtering, findings
 
 OPERATION = "page/bulk/<int:operation_id>/"
 
@@ -11,6 +11,7 @@ routes = [
     path("page/latency/", charts.LatencyView.as_view(), name="page-latency"),
     path("page/errors/", charts.ErrorsView.as_view(), name="page-errors"),
     path("page/errors/<slug:fingerprint>/", charts.ErrorView.as_view(), name="page-error"),
+    path("page/filter/", filtering.FilterView.as_view(), name="page-filter"),
     path("page/findings/", findings.FindingsView.as_view(), name="page-findings"),
     path("page/bulk/", bulk.BulkListView.as_view(), name="page-bulk-operations"),
     path(OPERATION, bulk.BulkView.as_view(), name="page-bulk"),

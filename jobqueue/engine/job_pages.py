@@ -80,11 +80,13 @@ def job_page(
     default: frozenset[State] = ALL_STATES,
     owner: str | None = None,
     backend: str = DEFAULT_TASK_BACKEND_ALIAS,
+    columns: Sequence[str] = (),
 ) -> JobPage:
     """Return a page of the jobs that match.
 
     default: the states that are looked at if `chosen` names none. owner: only jobs that this actor
-    has made. Raise InvalidArgument for a limit beyond `MAX_PAGE`, or two edges.
+    has made. columns: those that are read of each job, by default all but the large ones. Raise
+    InvalidArgument for a limit beyond `MAX_PAGE`, or two edges.
     """
     if not 1 <= limit <= MAX_PAGE:
         raise InvalidArgument(f"A page has 1 to {MAX_PAGE} jobs, not {limit}.")
@@ -92,7 +94,7 @@ def job_page(
         raise InvalidArgument("Give the id that jobs are older than, or newer than, not both.")
     if owner == "":
         raise InvalidArgument("An owner has a name: nobody has made the jobs of nobody.")
-    plan = _Plan(chosen or Filter(), default, owner, backend)
+    plan = _Plan(chosen or Filter(), default, owner, backend, columns)
     newer = newer_than is not None
     edge = newer_than if newer else older_than
     span = Span(limit=limit + 1, edge=edge, newer=newer)
@@ -100,9 +102,12 @@ def job_page(
     return _page(plan, walked, limit, edge, newer)
 
 
-def newest_first(rows: QuerySet[Job], ids: Sequence[UUID]) -> list[Job]:
+def newest_first(
+    rows: QuerySet[Job], ids: Sequence[UUID], columns: Sequence[str] = ()
+) -> list[Job]:
     """Return the jobs of `ids` for a list: those that are still there, without large columns."""
-    found = rows.filter(id__in=ids).defer(*LARGE_COLUMNS)
+    found = rows.filter(id__in=ids)
+    found = found.only(*columns) if columns else found.defer(*LARGE_COLUMNS)
     return sorted(found, key=lambda job: job.id, reverse=True)
 
 
@@ -113,7 +118,7 @@ def _page(plan: _Plan, walked: Walked, limit: int, edge: UUID | None, newer: boo
     # The way back: from the first job here, which may lead to an empty page.
     back = None if edge is None else (ids[0] if ids else edge)
     return JobPage(
-        jobs=newest_first(plan.rows, ids) if ids else [],
+        jobs=newest_first(plan.rows, ids, plan.columns) if ids else [],
         older=back if newer else beyond,
         newer=beyond if newer else back,
         is_partial=not has_more and walked.searched_to is not None,
@@ -138,11 +143,17 @@ class _Plan:
     """Which walks find the jobs of a filter."""
 
     def __init__(
-        self, chosen: Filter, default: frozenset[State], owner: str | None, backend: str
+        self,
+        chosen: Filter,
+        default: frozenset[State],
+        owner: str | None,
+        backend: str,
+        columns: Sequence[str],
     ) -> None:
         options = options_for(backend)
         self.database = options.database
         self.rows = Job.objects.using(self.database)
+        self.columns = columns
         self.states = states_of(chosen, default)
         self._storage = storage_for(connections[self.database], options)
         self._terms = tuple(term for term in chosen.terms if term.key != "state")

@@ -131,7 +131,14 @@ class Watch:
     ) -> dict[UUID, Mark]:
         """Return the first page of the jobs that match."""
         self._storage()
-        page = job_page(chosen, limit=size, default=default, owner=owner, backend=self._backend)
+        page = job_page(
+            chosen,
+            limit=size,
+            default=default,
+            owner=owner,
+            backend=self._backend,
+            columns=("state", "version"),
+        )
         return {job.id: Mark(job.state, job.version) for job in page.jobs}
 
     def facts(self, job: UUID, owner: str | None = None) -> JobFacts | None:

@@ -26,7 +26,9 @@ from weakref import WeakKeyDictionary
 from jobqueue.engine.watching import Watch
 from jobqueue.events import emit
 from jobqueue.live.protocol import FRAMES_PER_SECOND
-from jobqueue.live.topics import Source
+from jobqueue.live.topics import FAILED, Source
+
+logger = logging.getLogger("jobqueue")
 
 PAUSE_SECONDS = 1 / FRAMES_PER_SECOND
 """Between two looks, at least: more often nobody is told."""
@@ -153,16 +155,15 @@ class Feed:
 
     def _failed(self, error: Exception) -> float:
         if not self._backoff:
-            name = f"{type(error).__name__}: {error}".split("\n", 1)[0][:300]
-            emit("live.failing", level=logging.WARNING, error=name)
-            logging.getLogger("jobqueue").debug("The live page's feed failed", exc_info=error)
+            emit("live.failing", level=logging.WARNING, error=_line(error))
+            logger.debug("The live page's feed failed", exc_info=error)
         self._backoff = min(max(self._backoff * 2, PAUSE_SECONDS), MAX_BACKOFF_SECONDS)
         return self._backoff
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What one look at a source has brought."""
+    """What one look at a source has brought: a snapshot, or `FAILED`."""
 
     source: Source
     question: Any
@@ -194,9 +195,25 @@ def _look(watch: Watch, asked: Sequence[tuple[Source, Any]]) -> tuple[str, list[
         if looks and now - began > TURN_SECONDS:
             break
         if source.mark != mark or now - source.looked_at > STALE_SECONDS:
-            snapshot = source.look(watch, question)
+            snapshot = _look_at(source, watch, question)
             looks.append(Look(source, question, snapshot, now, time.monotonic()))
     return mark, looks
+
+
+def _look_at(source: Source, watch: Watch, question: Any) -> Any:
+    """Return a snapshot; `FAILED` if it is this source that cannot be looked at, and not all."""
+    try:
+        return source.look(watch, question)
+    except Exception as error:
+        watch.close()
+        watch.mark()  # raises if the database is away: that is no fault of the source
+        emit("live.source_failed", level=logging.WARNING, source=source.key, error=_line(error))
+        logger.debug("One thing that is watched cannot be looked at", exc_info=error)
+        return FAILED
+
+
+def _line(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".split("\n", 1)[0][:300]
 
 
 _feeds: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Feed]] = WeakKeyDictionary()

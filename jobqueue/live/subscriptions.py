@@ -27,7 +27,15 @@ from jobqueue.live.protocol import (
     Subscribe,
     Topic,
 )
-from jobqueue.live.topics import JobSource, MarksSource, PageSource, Source, Whole, WholeSource
+from jobqueue.live.topics import (
+    FAILED,
+    JobSource,
+    MarksSource,
+    PageSource,
+    Source,
+    Whole,
+    WholeSource,
+)
 from jobqueue.permissions import VIEW, VIEW_PAYLOAD, permission_for
 from jobqueue.states import State
 
@@ -65,6 +73,8 @@ class Subscription:
     def frame(self) -> Any:
         """Return the next frame, None if nothing is new. Raise Refusal if it is over."""
         self.is_dirty = False
+        if any(source.snapshot is FAILED for source in self._sources):
+            raise Refusal("unavailable", PROBLEMS["unavailable"][1], self.id)
         if not all(source.is_fresh for source in self._sources):
             return None
         if self._feed.interruptions != self._interruptions:
@@ -200,7 +210,7 @@ class JobsSubscription(Subscription):
     def frame(self) -> Any:
         """Return the next frame, as soon as all that is watched has been looked at."""
         snapshot = self._marks.snapshot
-        if self._is_first and (snapshot is None or not self._watched <= snapshot.keys()):
+        if self._is_first and isinstance(snapshot, dict) and not self._watched <= snapshot.keys():
             self.is_dirty = False
             return None
         return super().frame()

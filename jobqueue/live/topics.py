@@ -23,6 +23,8 @@ from jobqueue.states import State
 Documents = Mapping[Any, dict[str, Any]]
 """Documents by what names them."""
 
+FAILED: Any = object()
+"""Instead of a snapshot: what is asked for makes the database raise an error."""
 STEADY_SECONDS = 1.0
 """Two readings of one moment, reckoned back from two clocks, differ by less."""
 

@@ -10,7 +10,7 @@ import pytest
 from django.db import connection
 
 from jobqueue.events import Event, subscribe
-from jobqueue.live import farewells, protocol
+from jobqueue.live import farewells, protocol, subscriptions, topics
 from jobqueue.live.crowd import hash_of
 from jobqueue.live.feed import FRAMES_PER_SECOND
 from jobqueue.live.routing import websocket
@@ -176,6 +176,27 @@ def test_it_comes_back_when_the_database_does(watcher: Person, storage: Storage)
     finally:
         stop()
     assert [e.name for e in events] == ["live.failing", "live.recovered"]
+
+
+class Broken(topics.PageSource):
+    """A page that makes the database raise an error."""
+
+    def look(self, watch: Any, question: Any) -> Any:
+        Job.objects.raw("SELECT id, no_such_column FROM jobqueue_job")[0]
+
+
+def test_what_cannot_be_looked_at_harms_nobody_else(
+    watcher: Person, storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    healthy = watcher.enter()
+    healthy.subscribe("s", "stats")
+    healthy.event("s")
+    monkeypatch.setattr(subscriptions, "PageSource", Broken)
+    socket = watcher.enter()
+    socket.subscribe("j", "jobs", size=10)
+    assert socket.refusal() == "unavailable"
+    insert(storage)
+    assert healthy.event("s")["counts"]["ready"]["value"] == 1
 
 
 # --- a channel layer ------------------------------------------------------------------------------

@@ -1,0 +1,5 @@
+"""Addresses of that site."""
+
+from django.urls import include, path
+
+urlpatterns = [path("jobqueue/", include("jobqueue.urls"))]

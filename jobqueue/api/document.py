@@ -1,8 +1,8 @@
 """The OpenAPI 3.1 document: made from the views, committed, and served as it was committed.
 
 `made` is what the code says now; `python -m docs.generate` writes it to ``openapi.json`` beside
-this module, and a test compares the two. `served` is the committed one with the address at which
-this project serves the API.
+this module, and a test compares the two. `served` is the committed one with what this project
+has decided: the address of the API, and whose credentials it takes.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ import jobqueue
 from jobqueue.api.problem_types import PROBLEMS
 from jobqueue.api.problems import TYPE_PREFIX
 from jobqueue.api.schema import name_routes
+from jobqueue.api.security import default_schemes, with_schemes
+from jobqueue.surfaces import api_options
 
 FILE = Path(__file__).with_name("openapi.json")
 DEFAULT_PREFIX = "/jobqueue/api/v1"
@@ -92,21 +94,6 @@ HEADERS: dict[str, tuple[str, Any]] = {
     "Allow": ("The methods that are allowed.", "string"),
 }
 
-SECURITY_SCHEMES = {
-    "token": {
-        "type": "apiKey",
-        "in": "header",
-        "name": "Authorization",
-        "description": "A token: `Authorization: Token 0123456789abcdef`.",
-    },
-    "session": {
-        "type": "apiKey",
-        "in": "cookie",
-        "name": "sessionid",
-        "description": "A session of Django's; what changes something needs `X-CSRFToken`, too.",
-    },
-}
-
 
 def made() -> dict[str, Any]:
     """Return the document that the views make."""
@@ -122,7 +109,7 @@ def made() -> dict[str, Any]:
         name: {"description": text, "schema": {"type": kind}}
         for name, (text, kind) in HEADERS.items()
     }
-    components["securitySchemes"] = SECURITY_SCHEMES
+    components["securitySchemes"] = default_schemes()
     return document
 
 
@@ -139,9 +126,9 @@ def committed() -> dict[str, Any]:
 
 
 def served(request: HttpRequest) -> dict[str, Any]:
-    """Return the document with the address of this project."""
+    """Return the document with the address of this project, and the credentials that it takes."""
     root = reverse("jobqueue_api:openapi").removesuffix("/openapi.json")
-    return {**committed(), "servers": [{"url": root}]}
+    return {**with_schemes(committed(), api_options()), "servers": [{"url": root}]}
 
 
 def _example(code: str) -> dict[str, Any]:

@@ -98,6 +98,21 @@ def test_document_is_served_with_the_address_of_the_project(make_caller):
     assert served["paths"] == json.loads(json.dumps(COMMITTED["paths"]))
 
 
+def test_served_document_names_the_credentials_that_the_project_takes(make_caller, settings):
+    classes = ["BasicAuthentication", "TokenAuthentication"]
+    settings.JOBQUEUE = {
+        "API": {"AUTHENTICATION": [f"rest_framework.authentication.{name}" for name in classes]}
+    }
+    served = make_caller().get("/openapi.json").json()
+    validate(served)
+    schemes = served["components"]["securitySchemes"]
+    assert schemes["BasicAuthentication"] == {"type": "http", "scheme": "basic"}
+    wanted = [{"BasicAuthentication": []}, {"token": []}]
+    assert served["paths"]["/tasks/"]["get"]["security"] == wanted
+    assert {} in served["paths"]["/health/live/"]["get"]["security"]
+    assert "session" in COMMITTED["components"]["securitySchemes"]
+
+
 def test_page_loads_nothing_from_elsewhere(make_caller, settings):
     response = make_caller().get("/docs/", Accept="text/html")
     assert response.status_code == 200

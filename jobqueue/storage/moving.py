@@ -3,7 +3,8 @@
 A job that ran, or had ended, comes back to wait, and another of its key was made meanwhile: the
 older of the two gives way and is ended as superseded. It was asked for before the newer one, so
 whatever it should have seen, the newer sees. A holder gives way only while it waits; one that
-runs, or has ended within its window, stays, and the job that comes back is superseded.
+runs, or has ended within its window, stays, and the job that comes back is superseded. One whose
+time to start has passed will never run: it gives way to an older one, too.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def judge(movers: Iterable[Mover]) -> Judgment:
             continue
         if mover.holder_lapsed:
             judgment.lapsed.append(mover.holder)
-        elif mover.holder_waits and mover.holder < mover.id:
+        elif mover.holder_expired or (mover.holder_waits and mover.holder < mover.id):
             judgment.give_way[mover.holder] = mover.id
         else:
             judgment.superseded.add(mover.id)

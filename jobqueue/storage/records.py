@@ -220,6 +220,7 @@ class Mover(NamedTuple):
     """A job that is about to hold its unique key again, and the job that holds it, if one does.
 
     holder_waits: it could give way. holder_lapsed: it has ended, and its window is over.
+    holder_expired: it waits, but its time to start has passed.
     """
 
     id: UUID
@@ -230,6 +231,7 @@ class Mover(NamedTuple):
     holder: UUID | None
     holder_waits: bool
     holder_lapsed: bool
+    holder_expired: bool
 
 
 class Held(NamedTuple):

@@ -58,7 +58,7 @@ class SQLiteMoving(SQLiteEnqueue):
         if not guards:
             return []
         rows = self._rows("find_movers", ids=[guard[0] for guard in guards], now=clock)
-        return [_mover(row) for row in rows if (row[0], *row[8:]) in guards]
+        return [_mover(row) for row in rows if (row[0], *row[9:]) in guards]
 
     def _make_way(
         self, movers: Sequence[Mover], clock: datetime
@@ -90,10 +90,11 @@ def due_row(job_id: UUID, due: datetime, clock: datetime) -> tuple[str, str, int
 
 
 def _mover(row: Sequence[Any]) -> Mover:
-    mover = Mover._make(row[:8])
+    mover = Mover._make(row[:9])
     return mover._replace(
         id=UUID(hex=row[0]),
         holder=optional_id(row[5]),
         holder_waits=bool(row[6]),
         holder_lapsed=bool(row[7]),
+        holder_expired=bool(row[8]),
     )

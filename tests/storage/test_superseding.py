@@ -75,11 +75,10 @@ def alive():
 # --- who gives way ----------------------------------------
 
 
-def mover(number, holder=None, waits=True, lapsed=False, key="k"):
+def mover(number, holder=None, waits=True, lapsed=False, expired=False, key="k"):
     ids = [UUID(int=n + 1) for n in range(10)]
-    return Mover(
-        ids[number], "default", TASK, key, 0, None if holder is None else ids[holder], waits, lapsed
-    )
+    held_by = None if holder is None else ids[holder]
+    return Mover(ids[number], "default", TASK, key, 0, held_by, waits, lapsed, expired)
 
 
 def test_the_newest_lives_and_a_holder_gives_way_only_if_it_waits_and_is_older():
@@ -89,6 +88,7 @@ def test_the_newest_lives_and_a_holder_gives_way_only_if_it_waits_and_is_older()
     younger, older = mover(1, holder=5), mover(7, holder=5)
     assert moving.judge([younger]).superseded == {younger.id}
     assert moving.judge([older]).give_way == {older.holder: older.id}
+    assert moving.judge([mover(1, holder=5, expired=True)]).give_way == {younger.holder: younger.id}
     assert moving.judge([mover(7, holder=5, waits=False)]).superseded == {older.id}
     assert moving.judge([mover(7, holder=5, waits=False, lapsed=True)]).lapsed == [older.holder]
 
@@ -132,6 +132,16 @@ def test_a_newer_job_takes_the_place_of_an_older_that_waits(storage, way):
     assert (moves, moves.superseded) == ([], [(older.id, "default", TASK)])
     assert (row(older.id).state, row(older.id).reason) == ("cancelled", "superseded")
     assert states(newer.id) == [BACK[way][0]]
+
+
+@each_way
+def test_nobody_gives_way_to_a_newer_job_that_will_never_start(storage, way):
+    worker = register(storage)
+    (held,) = run(storage, worker, unique_job())
+    (late,) = enqueue(storage, unique_job(expires_at=datetime(2020, 1, 1, tzinfo=UTC)))
+    moves = storage.end_many([back(held, way)])
+    assert (list(moves), [job.id for job in moves.superseded]) == ([], [late])
+    assert alive() == {"k": {held.id}}
 
 
 def test_two_of_one_key_that_come_back_together_leave_the_newer(storage):
@@ -401,6 +411,15 @@ def test_a_requeued_job_whose_twin_lives_is_superseded(storage):
     storage.cancel_waiting([twin], "asked")
     assert storage.requeue_many([ended], AGING_SECONDS) == [ended]
     assert alive() == {"k": {ended}}
+
+
+def test_a_requeued_job_takes_the_place_of_one_that_will_never_start(storage):
+    (old,) = enqueue(storage, unique_job())
+    storage.cancel_waiting([old], "by hand")
+    (late,) = enqueue(storage, unique_job(expires_at=datetime(2020, 1, 1, tzinfo=UTC)))
+    moves = storage.requeue_many([old], AGING_SECONDS)
+    assert (list(moves), [job.id for job in moves.superseded]) == ([old], [late])
+    assert alive() == {"k": {old}}
 
 
 def test_a_requeued_job_takes_the_place_of_an_older_that_waits(storage):

@@ -8,10 +8,12 @@ movers AS MATERIALIZED (
     ORDER BY id FOR NO KEY UPDATE SKIP LOCKED
 )
 SELECT m.id, m.backend, m.task, m.unique_key, m.suspicions, twin.id,
-       coalesce(twin.waits, false), coalesce(twin.has_lapsed, false)
+       coalesce(twin.waits, false), coalesce(twin.has_lapsed, false),
+       coalesce(twin.has_expired, false)
 FROM c CROSS JOIN movers m LEFT JOIN LATERAL (
     SELECT t.id, t.state IN ('blocked', 'ready', 'retrying', 'scheduled') AS waits,
-           t.state IN ('cancelled', 'dead', 'succeeded') AND t.unique_window_end <= c.now AS has_lapsed
+           t.state IN ('cancelled', 'dead', 'succeeded') AND t.unique_window_end <= c.now AS has_lapsed,
+           t.state IN ('blocked', 'ready', 'retrying', 'scheduled') AND t.expires_at <= c.now AS has_expired
     FROM jobqueue_job t
     WHERE t.task = m.task AND t.unique_key = m.unique_key AND t.id <> m.id
       AND t.unique_key IS NOT NULL

@@ -39,8 +39,8 @@ class Answer:
 
 
 def send_all(port: int, targets: Sequence[Target], per_minute: int, seconds: float) -> list[Answer]:
-    """Send so many requests a minute to each of `targets`, in turn; return all answers."""
-    gap = 60.0 / (per_minute * len(targets))
+    """Send so many requests a minute to `targets`, in turn; return all answers."""
+    gap = 60.0 / per_minute
     count = int(seconds / gap)
     numbers = itertools.count()
     begin = time.monotonic() + 0.5

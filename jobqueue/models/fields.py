@@ -42,7 +42,7 @@ class JSONDocument(models.Field):  # type: ignore[type-arg]
             return None
         try:
             return json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):  # the latter: somebody nested it by hand
             return InvalidDocument(value)
 
     def get_prep_value(self, value: Any) -> Any:

@@ -166,6 +166,7 @@ ODD = {
     "not a number": '{"args": [NaN, Infinity], "kwargs": {}}',
     "half a letter": '{"args": ["\\ud800"], "kwargs": {}}',
     "null": "null",
+    "abyss": '{"args": [' + "[" * 5_000 + "]" * 5_000 + '], "kwargs": {}}',
     "deep": '{"args": [' + "[" * 150 + "]" * 150 + '], "kwargs": {}}',
 }
 
@@ -181,7 +182,7 @@ def test_row_with_unreadable_documents_is_shown_all_the_same(auditor, storage, o
     assert ids(auditor.get("/jobs/")) == [str(job_id)]
     shown = auditor.get(f"/jobs/{job_id}/")
     assert shown.status_code == 200
-    unreadable = odd in ("no JSON", "another shape", "null")
+    unreadable = odd in ("no JSON", "another shape", "null", "abyss")
     assert shown.json()["payload_unreadable"] == unreadable
     assert (shown.json()["arguments"] is None) == unreadable
 

@@ -50,7 +50,7 @@ def main() -> int:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         url = ""
         if options.database == "postgres":
-            url = stack.enter_context(PostgresServer(durable=False)).url
+            url = stack.enter_context(PostgresServer()).url
         site = stack.enter_context(running_site(directory, url, "tests.fuzz.settings"))
         failed = [
             name

@@ -64,18 +64,10 @@ def checked(cls: type[Any], data: Any, **kwargs: Any) -> dict[str, Any]:
 
 def checked_query(cls: type[Any] | None, query: QueryDict, **kwargs: Any) -> dict[str, Any]:
     """Return what `cls` makes of a query string; None takes no parameter."""
-    errors = [
-        FieldError("is given more than once", parameter=name)
-        for name, values in query.lists()
-        if len(values) > 1 and not _is_list(cls, name)
-    ]
-    errors += [
-        FieldError("holds a NUL character or a lone surrogate", parameter=name)
-        for name, values in query.lists()
-        if not all(_is_text(value) for value in (name, *values))
-    ]
-    if errors:
-        raise Problem("invalid-parameters", errors=[_printable(error) for error in errors])
+    if cls is None and not query:
+        return {}
+    if errors := list(_odd(cls, query)):
+        raise Problem("invalid-parameters", errors=errors)
     # Not the QueryDict itself: of one REST framework takes an empty value for one not given.
     plain = {name: vs if _is_list(cls, name) else vs[0] for name, vs in query.lists()}
     serializer = (cls or StrictSerializer)(data=plain, **kwargs)
@@ -89,6 +81,16 @@ def checked_query(cls: type[Any] | None, query: QueryDict, **kwargs: Any) -> dic
     return values
 
 
+def _odd(cls: type[Any] | None, query: QueryDict) -> Iterator[FieldError]:
+    """Yield parameters that no serializer should see: repeated, or no text."""
+    for name, values in query.lists():
+        if len(values) > 1 and not _is_list(cls, name):
+            yield FieldError("is given more than once", parameter=_printable(name))
+        if not all(_is_text(value) for value in (name, *values)):
+            why = "holds a NUL character or a lone surrogate"
+            yield FieldError(why, parameter=_printable(name))
+
+
 def _is_list(cls: type[Any] | None, name: str) -> bool:
     field = getattr(cls, "_declared_fields", {}).get(name)
     return isinstance(field, serializers.ListField | serializers.MultipleChoiceField)
@@ -98,9 +100,8 @@ def _is_text(value: str) -> bool:
     return "\x00" not in value and not any("\ud800" <= sign <= "\udfff" for sign in value)
 
 
-def _printable(error: FieldError) -> FieldError:
-    name = (error.parameter or "").encode("ascii", "backslashreplace").decode()
-    return FieldError(error.detail, parameter=name.replace("\x00", "\\x00"))
+def _printable(name: str) -> str:
+    return name.encode("ascii", "backslashreplace").decode().replace("\x00", "\\x00")
 
 
 def _errors(found: Any, path: tuple[str | int, ...] = ()) -> Iterator[FieldError]:

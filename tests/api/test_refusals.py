@@ -139,6 +139,13 @@ def test_odd_parameters_are_refused(make_caller, query):
     problem(response, 400, "invalid-parameters")
 
 
+def test_more_parameters_than_django_takes_are_refused(make_caller):
+    api = make_caller()
+    response = api.client.get(f"{PREFIX}/tasks/?{'&'.join('a=1' for _ in range(2_000))}",
+                              headers=api.headers)  # fmt: skip
+    problem(response, 400, "malformed-request")
+
+
 # --- sessions -------------------------------------------------------------------------------------
 
 

@@ -25,7 +25,7 @@ from jobqueue.conf import Options
 from jobqueue.limits import Limit, queue_key
 from jobqueue.storage import Storage
 from jobqueue.storage.limits import fitting
-from jobqueue.storage.records import Claim, CodedLimit, Limited, Room
+from jobqueue.storage.records import Claim, CodedLimit, Limited, Place, Room
 
 if TYPE_CHECKING:
     from jobqueue.tasks import JobTask
@@ -49,15 +49,15 @@ class Wish:
     worker: UUID
     queues: Sequence[str]
     tasks: Sequence[str]
-    floors: Sequence[int] | None = None
+    behind: Sequence[Place] | None = None
     strict: bool = False
 
     def without(self, queues: Collection[str]) -> Wish:
         """Return the same without some queues."""
         kept = [n for n, queue in enumerate(self.queues) if queue not in queues]
-        floors = None if self.floors is None else [self.floors[n] for n in kept]
+        behind = None if self.behind is None else [self.behind[n] for n in kept]
         names = [self.queues[n] for n in kept]
-        return Wish(self.worker, names, self.tasks, floors, self.strict)
+        return Wish(self.worker, names, self.tasks, behind, self.strict)
 
 
 @dataclass(slots=True)
@@ -102,7 +102,7 @@ def take(
         if left <= 0 or len(taken.limited) >= limited_room or not wish.queues:
             break
         claims, limited = storage.claim_beside_limited(
-            wish.worker, wish.queues, wish.tasks, left, wish.floors, now, wish.strict
+            wish.worker, wish.queues, wish.tasks, left, wish.behind, now, wish.strict
         )
         taken.claims += claims
         if not limited:
@@ -121,7 +121,7 @@ def take(
 def claim_free(storage: Storage, wish: Wish, room: int, now: datetime | None = None) -> list[Claim]:
     """Claim up to `room` jobs without a limit."""
     return storage.claim_many(
-        wish.worker, wish.queues, wish.tasks, room, wish.floors, now, wish.strict
+        wish.worker, wish.queues, wish.tasks, room, wish.behind, now, wish.strict
     )
 
 
@@ -176,7 +176,7 @@ def _all_full(
     storage: Storage, wish: Wish, now: datetime | None
 ) -> tuple[list[Limited], dict[str, Room]]:
     """Return the jobs of full keys in the claim windows."""
-    found = storage.find_limited(wish.queues, wish.tasks, PARK_LIMIT, wish.floors, now=now)
+    found = storage.find_limited(wish.queues, wish.tasks, PARK_LIMIT, wish.behind, now=now)
     rooms = storage.read_rooms({job.limit_key for job in found if job.limit_key}, now)
     return [job for job in found if _is_full(rooms, job, job.limit_key)], rooms
 

@@ -18,7 +18,7 @@ from jobqueue.engine.limits import Wish, take
 from jobqueue.engine.sweeps import SWEEP_LIMIT
 from jobqueue.exceptions import KeyBusy
 from jobqueue.storage import Storage
-from jobqueue.storage.records import Claim, Starved
+from jobqueue.storage.records import FRONT, Claim, Place, Starved
 
 
 def claim_in_line(
@@ -39,7 +39,8 @@ def claim_in_line(
         if not storage.wait_in_line(job.id) or not is_wanted():
             return [], set()
         promoted = set(storage.promote(SWEEP_LIMIT))
-        taken = take(storage, Wish(worker, [job.queue], [job.task], [job.rank]), 1, 1)
+        before = Place(job.rank, FRONT.id)
+        taken = take(storage, Wish(worker, [job.queue], [job.task], [before]), 1, 1)
         return taken.claims + taken.limited, promoted
 
     try:

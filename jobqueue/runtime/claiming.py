@@ -144,11 +144,11 @@ class Claimer:
         room = self._recycling.room(room + lookout.refused)
         if room <= 0:
             return 0
-        queues, floors = lookout.look(storage)
+        queues, behind = lookout.look(storage)
         taken = Taken()
         if queues:
             wish = Wish(
-                self._spec.identity_id, queues, lookout.tasks, floors, self._spec.strict_order
+                self._spec.identity_id, queues, lookout.tasks, behind, self._spec.strict_order
             )
             if lookout.has_limited and limited_room > 0:
                 taken = take(storage, wish, room, limited_room)

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from jobqueue.engine.limits import Taken
 from jobqueue.storage import Storage
-from jobqueue.storage.rows import LOWEST_RANK
+from jobqueue.storage.records import FRONT, Place
 
 LOOK_AGAIN_SECONDS = 1.0
 """How long a list of queues, or a skip, is trusted."""
@@ -38,7 +38,7 @@ class Lookout:
         self._names = list(queues)
         self._poll_seconds = poll_seconds
         self._seen: list[str] = list(queues)
-        self._floors: dict[str, int] = {}
+        self._behind: dict[str, Place] = {}
         self._looked_at = 0.0
         self._rest_until = 0.0
         self._contended_seconds = CONTENDED_SECONDS
@@ -61,19 +61,19 @@ class Lookout:
         left = self._rest_until - time.monotonic()
         return min(max(left, 0.0), self._poll_seconds) if left > 0 else self._poll_seconds
 
-    def look(self, storage: Storage) -> tuple[list[str], list[int]]:
-        """Return the queues to claim from, and the rank to start at in each."""
+    def look(self, storage: Storage) -> tuple[list[str], list[Place]]:
+        """Return the queues to claim from, and the place to start behind in each."""
         self._hints_at_look = self._hints
         now = time.monotonic()
         if self._busy_since is not None and now - self._busy_since > LOOK_AGAIN_SECONDS:
             self.has_limited = True
             self._busy_since = now
         if now - self._looked_at > LOOK_AGAIN_SECONDS:
-            self._floors.clear()
+            self._behind.clear()
             if not self._names:
                 self._seen = storage.live_queues()
             self._looked_at = now
-        return self._seen, self._current_floors(self._seen)
+        return self._seen, self._places(self._seen)
 
     def found_something(self) -> None:
         """Note that a claim brought jobs, or that a job has ended, which may have enqueued some."""
@@ -97,8 +97,7 @@ class Lookout:
         self._busy_since = None
         taken = Taken() if taken is None else taken  # an empty one is false
         seen = [name for name in self._seen if name not in taken.full_queues]
-        floors = self._current_floors(seen)
-        windows = storage.read_windows(seen, floors, self.tasks)
+        windows = storage.read_windows(seen, self._places(seen), self.tasks)
         if not self.has_limited and any(window.has_limited for window in windows):
             self.has_limited = True
             return True
@@ -106,13 +105,12 @@ class Lookout:
             self._rest(self._contended_seconds * random.uniform(0.5, 1.5))
             self._contended_seconds = min(self._contended_seconds * 2, self._poll_seconds)
             return False
-        # Up to the last rank, not past it: jobs behind the window may have the same one.
         skipped = {
-            name: max(window.last_rank, floor + 1)
-            for name, floor, window in zip(seen, floors, windows, strict=True)
-            if window.last_rank is not None
+            name: window.last
+            for name, window in zip(seen, windows, strict=True)
+            if window.last is not None
         }
-        self._floors.update(skipped)
+        self._behind.update(skipped)
         if not skipped:
             self.empty_looks += 1
             self.rest()
@@ -138,5 +136,5 @@ class Lookout:
         self._looked_at = 0.0
         self._rest_until = 0.0
 
-    def _current_floors(self, names: Sequence[str]) -> list[int]:
-        return [self._floors.get(name, LOWEST_RANK) for name in names]
+    def _places(self, names: Sequence[str]) -> list[Place]:
+        return [self._behind.get(name, FRONT) for name in names]

@@ -24,10 +24,7 @@ from datetime import datetime
 from uuid import UUID
 
 from jobqueue.limits import queue_key
-from jobqueue.storage.records import Claim, CodedLimit, Limited, Room
-
-Place = tuple[int, UUID]
-"""Where a job stands among those of its key: rank, and id among equals."""
+from jobqueue.storage.records import Claim, CodedLimit, Limited, Place, Room
 
 
 class LimitStatements:
@@ -41,7 +38,7 @@ class LimitStatements:
         queues: Sequence[str],
         tasks: Sequence[str],
         limit: int,
-        floors: Sequence[int] | None = None,
+        behind: Sequence[Place] | None = None,
         now: datetime | None = None,
         strict: bool = False,
     ) -> tuple[list[Claim], list[Limited]]:
@@ -57,7 +54,7 @@ class LimitStatements:
         queues: Sequence[str],
         tasks: Sequence[str],
         limit: int,
-        floors: Sequence[int] | None = None,
+        behind: Sequence[Place] | None = None,
         alone: bool = False,
         now: datetime | None = None,
     ) -> list[Limited]:

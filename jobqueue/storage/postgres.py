@@ -46,6 +46,7 @@ from jobqueue.storage.records import (
     NewJob,
     NewWorker,
     Orphan,
+    Place,
     Renewal,
     Success,
     Verdict,
@@ -53,10 +54,10 @@ from jobqueue.storage.records import (
     WorkerRow,
 )
 from jobqueue.storage.rows import (
-    LOWEST_RANK,
     by_urgency,
     lease_errors,
     new_job_row,
+    places,
     turn_of_queues,
     worker_row,
 )
@@ -94,7 +95,7 @@ class PostgresStorage(
         queues: Sequence[str],
         tasks: Sequence[str],
         limit: int,
-        floors: Sequence[int] | None = None,
+        behind: Sequence[Place] | None = None,
         now: datetime | None = None,
         strict: bool = False,
     ) -> list[Claim]:
@@ -103,7 +104,7 @@ class PostgresStorage(
             {
                 "worker": worker,
                 "queues": list(queues),
-                "floors": list(floors or [LOWEST_RANK] * len(queues)),
+                **places(queues, behind),
                 "tasks": list(tasks),
                 "limit": limit,
                 "window": CLAIM_WINDOW,
@@ -124,16 +125,19 @@ class PostgresStorage(
         return int(self._rows("count_alone", queues=list(queues), tasks=list(tasks))[0][0])
 
     def read_windows(
-        self, queues: Sequence[str], floors: Sequence[int], tasks: Sequence[str]
+        self, queues: Sequence[str], behind: Sequence[Place], tasks: Sequence[str]
     ) -> list[Window]:
         rows = self._rows(
             "read_windows",
             queues=list(queues),
-            floors=list(floors),
+            **places(queues, behind),
             tasks=list(tasks),
             window=CLAIM_WINDOW,
         )
-        return [Window._make(row) for row in rows]
+        return [
+            Window(usable, None if rank is None else Place(rank, last), limited)
+            for usable, limited, rank, last in rows
+        ]
 
     def live_queues(self) -> list[str]:
         return [row[0] for row in self._rows("live_queues")]

@@ -9,10 +9,10 @@ from uuid import UUID
 
 from jobqueue.conf import CLAIM_WINDOW, COMMIT_IDLE_TIMEOUT
 from jobqueue.storage.connections import transaction_on
-from jobqueue.storage.limits import LimitedClaims, Place
+from jobqueue.storage.limits import LimitedClaims
 from jobqueue.storage.postgres_base import PostgresStatements
-from jobqueue.storage.records import Claim, CodedLimit, Limited, Room
-from jobqueue.storage.rows import LOWEST_RANK, by_urgency, coded_limit_row, turn_of_queues
+from jobqueue.storage.records import Claim, CodedLimit, Limited, Place, Room
+from jobqueue.storage.rows import by_urgency, coded_limit_row, places, turn_of_queues
 from jobqueue.storage.statements import statement
 
 _SPACE = 0x6A71
@@ -30,7 +30,7 @@ class PostgresLimits(PostgresStatements, LimitedClaims):
         queues: Sequence[str],
         tasks: Sequence[str],
         limit: int,
-        floors: Sequence[int] | None = None,
+        behind: Sequence[Place] | None = None,
         now: datetime | None = None,
         strict: bool = False,
     ) -> tuple[list[Claim], list[Limited]]:
@@ -40,7 +40,7 @@ class PostgresLimits(PostgresStatements, LimitedClaims):
             {
                 "worker": worker,
                 "queues": list(queues),
-                "floors": list(floors or [LOWEST_RANK] * len(queues)),
+                **places(queues, behind),
                 "tasks": list(tasks),
                 "limit": limit,
                 "window": CLAIM_WINDOW,
@@ -57,14 +57,14 @@ class PostgresLimits(PostgresStatements, LimitedClaims):
         queues: Sequence[str],
         tasks: Sequence[str],
         limit: int,
-        floors: Sequence[int] | None = None,
+        behind: Sequence[Place] | None = None,
         alone: bool = False,
         now: datetime | None = None,
     ) -> list[Limited]:
         rows = self._rows(
             "find_limited",
             queues=list(queues),
-            floors=list(floors or [LOWEST_RANK] * len(queues)),
+            **places(queues, behind),
             tasks=list(tasks),
             limit=limit,
             window=CLAIM_WINDOW,
@@ -96,7 +96,8 @@ class PostgresLimits(PostgresStatements, LimitedClaims):
     def _first_parked(self, keys: list[str], queues: Sequence[str]) -> dict[str, Place]:
         first: dict[str, Place] = {}
         for key, rank, job_id in self._rows("first_parked", keys=keys, queues=list(queues)):
-            first[key] = min(first.get(key, (rank, job_id)), (rank, job_id))
+            place = Place(rank, job_id)
+            first[key] = min(first.get(key, place), place)
         return first
 
     def claim_chosen(

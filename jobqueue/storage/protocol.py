@@ -35,6 +35,7 @@ from jobqueue.storage.records import (
     NewJob,
     NewWorker,
     Orphan,
+    Place,
     Renewal,
     Success,
     Verdict,
@@ -88,15 +89,15 @@ class Storage(
         queues: Sequence[str],
         tasks: Sequence[str],
         limit: int,
-        floors: Sequence[int] | None = None,
+        behind: Sequence[Place] | None = None,
         now: datetime | None = None,
         strict: bool = False,
     ) -> list[Claim]:
         """Claim up to `limit` ready jobs of `tasks` from `queues`, the most urgent first.
 
         Nothing is claimed from a paused queue, for a worker whose row is dead, of a job that
-        must run alone, or under a limit (`jobqueue.storage.limits`). `floors` (a rank per queue)
-        skips the rows below it. strict: the order of `queues` goes before rank.
+        must run alone, or under a limit (`jobqueue.storage.limits`). behind: for each queue the
+        place behind which to look. strict: the order of `queues` goes before rank.
         """
         raise NotImplementedError
 
@@ -111,7 +112,7 @@ class Storage(
         raise NotImplementedError
 
     def read_windows(
-        self, queues: Sequence[str], floors: Sequence[int], tasks: Sequence[str]
+        self, queues: Sequence[str], behind: Sequence[Place], tasks: Sequence[str]
     ) -> list[Window]:
         """Return, per queue, what a claim with these arguments would look at.
 

@@ -152,15 +152,27 @@ class CodedLimit:
     source: str
 
 
+class Place(NamedTuple):
+    """Where a job stands in the order in which a queue's jobs, or a key's, are claimed."""
+
+    rank: int
+    id: UUID
+
+
+FRONT = Place(-(2**63), UUID(int=0))
+"""Before all jobs."""
+
+
 class Window(NamedTuple):
     """The ready rows of one queue that a claim looks at.
 
-    is_usable: some of them could be claimed by this worker. last_rank: None where the window is
-    not full, so that nothing stands behind it. has_limited: some could if their limit had room.
+    is_usable: some of them could be claimed by this worker. last: the place of the last one; None
+    where the window is not full, so that nothing stands behind it. has_limited: some could if
+    their limit had room.
     """
 
     is_usable: bool
-    last_rank: int | None
+    last: Place | None
     has_limited: bool = False
 
 

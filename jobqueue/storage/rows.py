@@ -12,10 +12,16 @@ from django.db import DatabaseError, IntegrityError
 
 from jobqueue.exceptions import LeaseLost
 from jobqueue.storage.errors import violated_constraint
-from jobqueue.storage.records import Claim, CodedLimit, Ending, NewJob, NewWorker
+from jobqueue.storage.records import (
+    FRONT,
+    Claim,
+    CodedLimit,
+    Ending,
+    NewJob,
+    NewWorker,
+    Place,
+)
 
-LOWEST_RANK = -(2**63)
-"""The floor of a claim that skips nothing."""
 _ONE_OWNER = frozenset(
     {
         "jobqueue_attempt_job_fence",
@@ -164,6 +170,12 @@ def by_urgency(claims: list[Claim], queues: Sequence[str] | None = None) -> list
 
 def _urgency(claim: Claim) -> tuple[int, UUID]:
     return claim.rank, claim.id
+
+
+def places(queues: Sequence[str], behind: Sequence[Place] | None) -> dict[str, Any]:
+    """Return the parameters that say behind which place each queue's window begins."""
+    found = [FRONT] * len(queues) if behind is None else behind
+    return {"ranks": [place.rank for place in found], "behind": [place.id for place in found]}
 
 
 def turn_of_queues(strict: bool) -> str:

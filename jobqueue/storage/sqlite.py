@@ -26,14 +26,15 @@ from uuid import UUID
 from jobqueue.conf import CLAIM_WINDOW
 from jobqueue.storage.busy import reads, writes
 from jobqueue.storage.records import (
+    FRONT,
     Claim,
     EndedJob,
+    Place,
     Success,
     Verdict,
     Window,
 )
 from jobqueue.storage.rows import (
-    LOWEST_RANK,
     by_urgency,
     lease_errors,
     lease_lost,
@@ -71,11 +72,11 @@ class SQLiteStorage(
         queues: Sequence[str],
         tasks: Sequence[str],
         limit: int,
-        floors: Sequence[int] | None = None,
+        behind: Sequence[Place] | None = None,
         now: datetime | None = None,
         strict: bool = False,
     ) -> list[Claim]:
-        lanes = list(zip(queues, floors or [LOWEST_RANK] * len(queues), strict=True))
+        lanes = list(zip(queues, behind or [FRONT] * len(queues), strict=True))
         if not self._find_candidates(lanes, tasks, 1, strict, now):
             return []
         claims = self._claim_candidates(worker, lanes, tasks, limit, now, strict)
@@ -85,7 +86,7 @@ class SQLiteStorage(
     def _claim_candidates(
         self,
         worker: UUID,
-        lanes: Sequence[tuple[str, int]],
+        lanes: Sequence[tuple[str, Place]],
         tasks: Sequence[str],
         limit: int,
         now: datetime | None,
@@ -97,7 +98,7 @@ class SQLiteStorage(
     @reads
     def _find_candidates(
         self,
-        lanes: Sequence[tuple[str, int]],
+        lanes: Sequence[tuple[str, Place]],
         tasks: Sequence[str],
         limit: int,
         strict: bool,
@@ -108,11 +109,12 @@ class SQLiteStorage(
         strict: the order of the lanes goes before rank.
         """
         found: list[tuple[int, int, str]] = []
-        for number, (queue, floor) in enumerate(lanes):
+        for number, (queue, place) in enumerate(lanes):
             rows = self._rows(
                 "find_ready",
                 queue=queue,
-                floor=floor,
+                rank=place.rank,
+                behind=place.id,
                 tasks=list(tasks),
                 window=CLAIM_WINDOW,
                 limit=limit,
@@ -151,11 +153,17 @@ class SQLiteStorage(
 
     @reads
     def read_windows(
-        self, queues: Sequence[str], floors: Sequence[int], tasks: Sequence[str]
+        self, queues: Sequence[str], behind: Sequence[Place], tasks: Sequence[str]
     ) -> list[Window]:
         read = partial(self._rows, "read_windows", tasks=list(tasks), window=CLAIM_WINDOW)
-        rows = [read(queue=q, floor=f)[0] for q, f in zip(queues, floors, strict=True)]
-        return [Window(bool(usable), last, bool(limited)) for usable, last, limited in rows]
+        lanes = zip(queues, behind, strict=True)
+        rows = [read(queue=q, rank=p.rank, behind=p.id)[0] for q, p in lanes]
+        return [
+            Window(
+                bool(usable), None if rank is None else Place(rank, UUID(hex=last)), bool(limited)
+            )
+            for usable, limited, rank, last in rows
+        ]
 
     @reads
     def live_queues(self) -> list[str]:

@@ -10,9 +10,9 @@ from uuid import UUID
 from jobqueue.conf import CLAIM_WINDOW
 from jobqueue.limits import QUEUE
 from jobqueue.storage.busy import reads, writes
-from jobqueue.storage.limits import LimitedClaims, Place
-from jobqueue.storage.records import Claim, CodedLimit, Limited, Room
-from jobqueue.storage.rows import LOWEST_RANK, by_urgency, coded_limit_row
+from jobqueue.storage.limits import LimitedClaims
+from jobqueue.storage.records import FRONT, Claim, CodedLimit, Limited, Place, Room
+from jobqueue.storage.rows import by_urgency, coded_limit_row
 from jobqueue.storage.sqlite_base import SQLiteStatements
 from jobqueue.storage.sqlite_values import after, microseconds, time_of
 
@@ -31,14 +31,14 @@ class SQLiteLimits(SQLiteStatements, LimitedClaims):
         queues: Sequence[str],
         tasks: Sequence[str],
         limit: int,
-        floors: Sequence[int] | None = None,
+        behind: Sequence[Place] | None = None,
         now: datetime | None = None,
         strict: bool = False,
     ) -> tuple[list[Claim], list[Limited]]:
-        found = self._find_beside_limited(queues, tasks, limit, floors, now, strict)
+        found = self._find_beside_limited(queues, tasks, limit, behind, now, strict)
         if all(job.keys for job in found):
             return [], found  # nothing to write
-        return self._claim_beside_limited(worker, queues, tasks, limit, floors, now, strict)
+        return self._claim_beside_limited(worker, queues, tasks, limit, behind, now, strict)
 
     @writes
     def _claim_beside_limited(
@@ -47,11 +47,11 @@ class SQLiteLimits(SQLiteStatements, LimitedClaims):
         queues: Sequence[str],
         tasks: Sequence[str],
         limit: int,
-        floors: Sequence[int] | None,
+        behind: Sequence[Place] | None,
         now: datetime | None,
         strict: bool,
     ) -> tuple[list[Claim], list[Limited]]:
-        found = self._find_beside_limited(queues, tasks, limit, floors, now, strict)
+        found = self._find_beside_limited(queues, tasks, limit, behind, now, strict)
         free = [job.id for job in found if not job.keys]
         rows = self._rows("claim_jobs", worker=worker, ids=free, now=self._clock(now))
         claims = [claim_of(row) for row in rows]
@@ -63,11 +63,11 @@ class SQLiteLimits(SQLiteStatements, LimitedClaims):
         queues: Sequence[str],
         tasks: Sequence[str],
         limit: int,
-        floors: Sequence[int] | None,
+        behind: Sequence[Place] | None,
         now: datetime | None,
         strict: bool,
     ) -> list[Limited]:
-        return self._look("find_beside_limited", queues, tasks, limit, floors, now, strict=strict)
+        return self._look("find_beside_limited", queues, tasks, limit, behind, now, strict=strict)
 
     @reads
     def find_limited(
@@ -75,11 +75,11 @@ class SQLiteLimits(SQLiteStatements, LimitedClaims):
         queues: Sequence[str],
         tasks: Sequence[str],
         limit: int,
-        floors: Sequence[int] | None = None,
+        behind: Sequence[Place] | None = None,
         alone: bool = False,
         now: datetime | None = None,
     ) -> list[Limited]:
-        return self._look("find_limited", queues, tasks, limit, floors, now, alone=alone)
+        return self._look("find_limited", queues, tasks, limit, behind, now, alone=alone)
 
     def _look(
         self,
@@ -87,7 +87,7 @@ class SQLiteLimits(SQLiteStatements, LimitedClaims):
         queues: Sequence[str],
         tasks: Sequence[str],
         limit: int,
-        floors: Sequence[int] | None,
+        behind: Sequence[Place] | None,
         now: datetime | None,
         *,
         strict: bool = False,
@@ -95,12 +95,13 @@ class SQLiteLimits(SQLiteStatements, LimitedClaims):
     ) -> list[Limited]:
         """Return the best rows of each queue, then the best of all."""
         found: list[tuple[int, int, str, Limited]] = []
-        lanes = zip(queues, floors or [LOWEST_RANK] * len(queues), strict=True)
-        for number, (queue, floor) in enumerate(lanes):
+        lanes = zip(queues, behind or [FRONT] * len(queues), strict=True)
+        for number, (queue, place) in enumerate(lanes):
             rows = self._rows(
                 name,
                 queue=queue,
-                floor=floor,
+                rank=place.rank,
+                behind=place.id,
                 tasks=list(tasks),
                 limit=limit,
                 window=CLAIM_WINDOW,
@@ -154,7 +155,7 @@ class SQLiteLimits(SQLiteStatements, LimitedClaims):
         for key in keys:
             for queue in queues:
                 for rank, job_id in self._rows("find_first_parked", key=key, queue=queue):
-                    place = (rank, UUID(hex=job_id))
+                    place = Place(rank, UUID(hex=job_id))
                     first[key] = min(first.get(key, place), place)
         return first
 

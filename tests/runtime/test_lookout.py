@@ -8,8 +8,9 @@ from django.utils import timezone
 from jobqueue.engine.limits import Taken, Wish, claim_free, take
 from jobqueue.models import Job, Limit
 from jobqueue.runtime import lookout as lookout_module
-from jobqueue.runtime.lookout import LOOK_AGAIN_SECONDS, LOWEST_RANK, Lookout
+from jobqueue.runtime.lookout import LOOK_AGAIN_SECONDS, Lookout
 from jobqueue.storage import postgres, sqlite
+from jobqueue.storage.records import FRONT
 from tests.engine.bench import Bench
 from tests.runtime.clock import Clock
 from tests.storage.making import TASK, insert
@@ -33,10 +34,10 @@ def clock(monkeypatch):
 
 def fetch(bench: Bench, lookout: Lookout, limit: int = 10) -> list:
     """Claim as the worker does; return the ids."""
-    queues, floors = lookout.look(bench.storage)
+    queues, behind = lookout.look(bench.storage)
     if not queues:
         return []
-    claims = bench.storage.claim_many(bench.identity, queues, lookout.tasks, limit, floors)
+    claims = bench.storage.claim_many(bench.identity, queues, lookout.tasks, limit, behind)
     if not claims and lookout.found_nothing(bench.storage):
         return fetch(bench, lookout, limit)
     return [claim.id for claim in claims]
@@ -64,6 +65,16 @@ def test_jobs_of_the_same_rank_as_the_last_of_a_window_are_not_skipped_with_it(b
     wanted = insert(bench.storage, 2, now=last)
     lookout = looking("default")
     assert set(fetch(bench, lookout) + fetch(bench, lookout)) == set(wanted)
+
+
+def test_jobs_of_one_rank_that_are_not_ours_do_not_hide_ours(bench: Bench, clock):
+    """As after one large ``enqueue_many``, or one ``run_after`` for thousands."""
+    noon = timezone.now() - timedelta(hours=1)
+    insert(bench.storage, 3 * WINDOW, task="elsewhere.known", now=noon)
+    wanted = insert(bench.storage, now=noon)
+    lookout = looking("default")
+    found = [job_id for _ in range(4) for job_id in fetch(bench, lookout)]
+    assert found == wanted
 
 
 def test_jobs_that_must_run_alone_do_not_hide_the_rest(bench: Bench, clock):
@@ -99,7 +110,7 @@ def test_a_window_that_is_not_full_is_not_skipped(bench: Bench, clock):
         insert(bench.storage, task="elsewhere.known")
     lookout = looking("default")
     assert fetch(bench, lookout) == []
-    assert lookout.look(bench.storage) == (["default"], [LOWEST_RANK])
+    assert lookout.look(bench.storage) == (["default"], [FRONT])
 
 
 def test_one_queue_that_is_blocked_does_not_hide_another(bench: Bench, clock):
@@ -185,9 +196,9 @@ def test_only_a_look_that_found_nothing_says_that_there_is_nothing(bench: Bench,
 
 def limited_fetch(bench: Bench, lookout: Lookout) -> list:
     """Claim as the worker does, jobs with a limit too; return the ids."""
-    queues, floors = lookout.look(bench.storage)
+    queues, behind = lookout.look(bench.storage)
     taken = Taken()
-    wish = Wish(bench.identity, queues, lookout.tasks, floors)
+    wish = Wish(bench.identity, queues, lookout.tasks, behind)
     if lookout.has_limited:
         taken = take(bench.storage, wish, 10, 10)
         lookout.learn(taken)

@@ -11,7 +11,7 @@ from django.db import transaction
 from jobqueue.ids import new_identity
 from jobqueue.models import Queue
 from jobqueue.storage import Storage, postgres, sqlite, storage_for
-from jobqueue.storage.rows import LOWEST_RANK
+from jobqueue.storage.records import FRONT, Place
 from tests.storage.making import (
     QUEUE,
     TASK,
@@ -184,28 +184,35 @@ def test_a_claim_looks_no_further_than_its_window(
     in_the_way = insert(storage, window, now=NOON, task="app.unknown")
     (behind,) = insert(storage, now=NOON + timedelta(seconds=1))
     assert claim(storage, worker) == []
-    ((is_usable, rank, _),) = storage.read_windows([QUEUE], [LOWEST_RANK], [TASK])
-    assert (is_usable, rank) == (False, row(in_the_way[-1]).rank)
-    assert rank is not None
-    assert [c.id for c in claim(storage, worker, floors=[rank + 1])] == [behind]
+    ((is_usable, last, _),) = storage.read_windows([QUEUE], [FRONT], [TASK])
+    assert last is not None
+    assert (is_usable, last) == (False, Place(row(in_the_way[-1]).rank, max(in_the_way)))
+    assert [c.id for c in claim(storage, worker, behind=[last])] == [behind]
 
 
-def test_a_window_that_is_not_full_has_no_rank(storage: Storage, window: int) -> None:
+def test_a_place_tells_apart_jobs_of_one_rank(storage: Storage, worker: UUID, window: int) -> None:
+    ids = sorted(insert(storage, window + 2, now=NOON))
+    ((_, last, _),) = storage.read_windows([QUEUE], [FRONT], [TASK])
+    assert last == Place(row(ids[0]).rank, ids[window - 1])
+    found = claim(storage, worker, limit=window + 2, behind=[last])
+    assert sorted(c.id for c in found) == ids[window:]
+
+
+def test_a_window_that_is_not_full_has_no_last_place(storage: Storage, window: int) -> None:
     insert(storage, window - 1)
     insert(storage, window, queue="full")
-    floor = LOWEST_RANK
-    windows = storage.read_windows(["empty", "full", QUEUE], [floor, floor, floor], [TASK])
+    windows = storage.read_windows(["empty", "full", QUEUE], [FRONT] * 3, [TASK])
     assert [w.is_usable for w in windows] == [False, True, True]
-    assert [w.last_rank is None for w in windows] == [True, False, True]
-    beyond = (windows[1].last_rank or 0) + 1
-    assert storage.read_windows(["full"], [beyond], [TASK]) == [(False, None, False)]
+    assert [w.last is None for w in windows] == [True, False, True]
+    last = windows[1].last or FRONT
+    assert storage.read_windows(["full"], [last], [TASK]) == [(False, None, False)]
     assert storage.read_windows([], [], [TASK]) == []
 
 
 def test_a_window_of_a_paused_queue_shows_nothing(storage: Storage, window: int) -> None:
     insert(storage, window)
     Queue.objects.create(name=QUEUE, paused=True)
-    assert storage.read_windows([QUEUE], [LOWEST_RANK], [TASK]) == [(False, None, False)]
+    assert storage.read_windows([QUEUE], [FRONT], [TASK]) == [(False, None, False)]
 
 
 def test_live_queues_are_those_with_a_ready_job(storage: Storage, worker: UUID) -> None:

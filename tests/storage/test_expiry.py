@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from jobqueue.models import Job
+from jobqueue.storage.records import FRONT
 from tests.storage.making import QUEUE, TASK, claim, ending, insert, new_job, register, row, states
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -32,7 +33,7 @@ def test_a_suspect_that_must_run_alone_expires_too(storage):
 
 def test_an_expired_job_counts_as_nothing_a_worker_could_take(storage):
     insert(storage, expires_at=datetime(2020, 1, 1, tzinfo=UTC))
-    (window,) = storage.read_windows([QUEUE], [-(2**63)], [TASK])
+    (window,) = storage.read_windows([QUEUE], [FRONT], [TASK])
     assert not window.is_usable
     Job.objects.update(alone=True)
     assert storage.alone_waiting([QUEUE], [TASK]) == 0

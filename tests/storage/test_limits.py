@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from jobqueue.models import Job, Limit, LimitUse, Queue
 from jobqueue.storage import Storage
 from jobqueue.storage.connections import transaction_on
-from jobqueue.storage.records import Claim, CodedLimit, Limited
+from jobqueue.storage.records import FRONT, Claim, CodedLimit, Limited
 from tests.storage.making import QUEUE, TASK, ending, insert, register, row, run_sql, states
 
 NOON = datetime(2030, 6, 1, 12, tzinfo=UTC)
@@ -118,7 +118,7 @@ def test_ordinary_claims_leave_jobs_with_a_limit(storage: Storage, worker: UUID)
     Queue.objects.create(name="mail", limited=True)
     (free,) = insert(storage)
     assert [c.id for c in storage.claim_many(worker, [QUEUE, "mail"], [TASK], 10)] == [free]
-    windows = storage.read_windows([QUEUE, "mail"], [-(2**63)] * 2, [TASK])
+    windows = storage.read_windows([QUEUE, "mail"], [FRONT] * 2, [TASK])
     assert [(w.is_usable, w.has_limited) for w in windows] == [(False, True), (False, True)]
 
 

@@ -20,6 +20,7 @@ from jobqueue.models import Job, JobTag, Limit
 from jobqueue.storage import Storage
 from jobqueue.storage.postgres import PostgresStorage
 from jobqueue.storage.records import (
+    FRONT,
     AgeRule,
     Claim,
     Limited,
@@ -30,7 +31,6 @@ from jobqueue.storage.records import (
 )
 from jobqueue.storage.retention import FIRST_ID
 from jobqueue.storage.rollups import Span
-from jobqueue.storage.rows import LOWEST_RANK
 from jobqueue.storage.sqlite import SQLiteStorage
 from jobqueue.storage.sqlite_values import adapted
 from jobqueue.storage.statements import statement
@@ -95,7 +95,7 @@ Calls = dict[str, tuple[str | None, Callable[[Storage], object]]]
 def calls() -> Calls:
     """Return what is hot, with arguments that name nothing that exists."""
     worker, job_id = new_identity(), new_job_id()
-    floors = [LOWEST_RANK] * len(QUEUES)
+    front = [FRONT] * len(QUEUES)
     some = [new_job_id() for _ in range(200)]
     held = claim_of(worker)
     successes = [Success(each, 1, "null", 1.0, 0.0) for each in some]
@@ -116,7 +116,7 @@ def calls() -> Calls:
         ),
         "claim alone": ("jobqueue_job_alone", lambda s: s.claim_alone(worker, QUEUES, TASKS)),
         "alone waiting": ("jobqueue_job_alone", lambda s: s.alone_waiting(QUEUES, TASKS)),
-        "window": ("jobqueue_job_ready", lambda s: s.read_windows(QUEUES, floors, TASKS)),
+        "window": ("jobqueue_job_ready", lambda s: s.read_windows(QUEUES, front, TASKS)),
         "live queues": ("jobqueue_job_ready", lambda s: s.live_queues()),
         "finish": (primary, lambda s: s.finish_one(held, "null", 1.0)),
         "finish many": (primary, lambda s: s.finish_many(worker, successes)),

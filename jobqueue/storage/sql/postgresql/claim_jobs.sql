@@ -12,12 +12,12 @@
 WITH candidates AS MATERIALIZED (
     SELECT c.id, {turn} AS turn
     FROM (SELECT set_config('synchronous_commit', 'off', true)) AS unhurried
-    CROSS JOIN unnest(%(queues)s::text[], %(floors)s::bigint[])
-               WITH ORDINALITY AS q(name, floor, turn)
+    CROSS JOIN unnest(%(queues)s::text[], %(ranks)s::bigint[], %(behind)s::uuid[])
+               WITH ORDINALITY AS q(name, rank, behind, turn)
     CROSS JOIN LATERAL (
         SELECT w.id, w.rank
         FROM (SELECT id, rank, task, alone, limit_key, expires_at FROM jobqueue_job
-              WHERE state = 'ready' AND queue = q.name AND rank >= q.floor
+              WHERE state = 'ready' AND queue = q.name AND (rank, id) > (q.rank, q.behind)
               ORDER BY rank, id LIMIT %(window)s) AS w
         WHERE w.task = ANY(%(tasks)s::text[]) AND NOT w.alone AND w.limit_key IS NULL
           AND (w.expires_at IS NULL OR w.expires_at > coalesce(%(now)s::timestamptz, statement_timestamp()))

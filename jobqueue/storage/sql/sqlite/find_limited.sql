@@ -3,7 +3,7 @@
 SELECT rank, id, limit_key,
        EXISTS (SELECT 1 FROM jobqueue_queue p WHERE p.name = %(queue)s AND p.limited)
 FROM (SELECT id, rank, task, alone, limit_key, expires_at FROM jobqueue_job
-      WHERE state = 'ready' AND queue = %(queue)s AND rank >= %(floor)s
+      WHERE state = 'ready' AND queue = %(queue)s AND (rank, id) > (%(rank)s, %(behind)s)
       ORDER BY rank, id LIMIT %(window)s)
 WHERE task IN (SELECT value FROM json_each(%(tasks)s)) AND alone = %(alone)s
   AND (expires_at IS NULL

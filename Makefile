@@ -274,6 +274,10 @@ requirements: venv ## compile requirements/*.txt from pyproject.toml (UPGRADE=1 
 	$(COMPILE) --extra dev --extra backport requirements/django52.in -o requirements/django52.txt
 	$(COMPILE) --extra demo --extra api --extra live -o requirements/image.txt
 
+.PHONY: bench-live
+bench-live: venv ## what fifty viewers of the live page cost, and whether they are told in time
+	$(RUN) -m benchmarks.live $(ARGS)
+
 .PHONY: clean
 clean: ## remove environments, caches and build products
 	rm -rf .venv .venv-* .cache frontend/node_modules jobqueue/static/jobqueue/live .mypy_cache .pytest_cache .ruff_cache .import_linter_cache \

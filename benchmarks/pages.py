@@ -121,13 +121,13 @@ def look(client: Any, connection: Any, name: str, url: str, times: int) -> Look:
 
     with CaptureQueriesContext(connection) as captured:
         answer = client.get(url)
+    statements = [query["sql"] for query in captured]  # the next request forgets them
     assert answer.status_code == 200, (url, answer.status_code)
     slowest = 0.0
     for _ in range(times):
         began = time.perf_counter()
         client.get(url)
         slowest = max(slowest, time.perf_counter() - began)
-    statements = [query["sql"] for query in captured]
     text = answer.content.decode()
     return Look(
         name=name,

@@ -85,7 +85,7 @@ class OperationsAdmin(ModelAdmin):
             raise BadRequest
         return super().changelist_view(request, extra_context)
 
-    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
+    def lookupallowed_to(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
         """Allow the filters that are drawn, and no column beside them.
 
         Django lets a query string compare any column, which would tell arguments to whoever asks
@@ -149,7 +149,7 @@ class OperationsAdmin(ModelAdmin):
 
     def log(self, request: HttpRequest, objects: Iterable[tuple[Any, str]], message: str) -> None:
         """Write a LogEntry for each (primary key, what it is)."""
-        content_type = ContentType.objects.get_for_model(self.model, for_concrete_model=False)
+        content_type = ContentType.objects.get_for_model(self.model)
         entries = [
             LogEntry(
                 user_id=request.user.pk,  # type: ignore[misc]
@@ -168,6 +168,15 @@ class OperationsAdmin(ModelAdmin):
         changed = {outcome.done, "asked", "superseded"}
         done = [(key, what) for key, what in outcome.results.items() if what in changed]
         self.log(request, ((key, f"{self.opts.model_name} {key}") for key, _what in done), verb)
+
+
+def allowed_to(verb: str) -> Any:
+    """Return what Django asks whether an action is offered: a method ``has_…_permission``."""
+
+    def allowed(self: OperationsAdmin, request: HttpRequest) -> bool:
+        return self.may(request, verb)
+
+    return allowed
 
 
 def not_allowed(*methods: str) -> HttpResponse:

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext_lazy as _
 
 from jobqueue.admin import marks
-from jobqueue.admin.job_actions import DISCARD, REQUEUE
+from jobqueue.admin.job_actions import DISCARD, REQUEUE, export_selected
 from jobqueue.admin.job_filters import (
     DiedFilter,
     ErrorFilter,
@@ -49,7 +49,7 @@ class DeadLetterAdmin(JobAdmin):
         "died_column",
     ]
     list_filter = [QueueFilter, TaskFilter, DiedFilter, ErrorFilter, PoisonFilter]
-    actions = (REQUEUE, DISCARD)
+    actions = (REQUEUE, DISCARD, export_selected)
 
     @admin.display(description=_("died"))
     def died_column(self, job: Any) -> Any:

@@ -23,7 +23,8 @@ from django.utils.translation import gettext_lazy
 
 from jobqueue import control
 from jobqueue.admin import home, marks, words
-from jobqueue.admin.base import OperationsAdmin, not_allowed
+from jobqueue.admin.base import OperationsAdmin, allowed_to, not_allowed
+from jobqueue.admin.exporting import COLUMNS, as_csv
 from jobqueue.admin.job_forms import BULK_FORMS, EMPTY, FORMS, VerbForm
 from jobqueue.admin.job_lists import Refused, filter_of
 from jobqueue.control import Outcome
@@ -31,13 +32,6 @@ from jobqueue.exceptions import JobQueueError
 
 MAX_SELECTED = 1_000
 """Jobs that are named in one request; more are said with a filter."""
-
-
-def _allowed(verb: str) -> Any:
-    def allowed(self: OperationsAdmin, request: HttpRequest) -> bool:
-        return self.may(request, verb)
-
-    return allowed
 
 
 def _action(verb: str, label: Any) -> Callable[..., Any]:
@@ -49,6 +43,13 @@ def _action(verb: str, label: Any) -> Callable[..., Any]:
 
     act.__name__ = f"{verb}_selected"
     return act
+
+
+@admin.action(permissions=["view"], description=gettext_lazy("Export as CSV"))
+def export_selected(modeladmin: JobActions, request: HttpRequest, queryset: Any) -> HttpResponse:
+    """Return the ticked jobs as CSV."""
+    chosen = modeladmin.get_queryset(request).filter(pk__in=selected_ids(request))
+    return as_csv(chosen.only(*COLUMNS).order_by("-pk"))
 
 
 REQUEUE = _action("requeue", gettext_lazy("Requeue"))
@@ -71,14 +72,15 @@ class JobActions(OperationsAdmin):
         RESCHEDULE,
         REPRIORITIZE,
         MOVE,
+        export_selected,
     )
-    has_requeue_permission = _allowed("requeue")
-    has_cancel_permission = _allowed("cancel")
-    has_discard_permission = _allowed("discard")
-    has_run_now_permission = _allowed("run_now")
-    has_reschedule_permission = _allowed("reschedule")
-    has_reprioritize_permission = _allowed("reprioritize")
-    has_move_permission = _allowed("move")
+    has_requeue_permission = allowed_to("requeue")
+    has_cancel_permission = allowed_to("cancel")
+    has_discard_permission = allowed_to("discard")
+    has_run_now_permission = allowed_to("run_now")
+    has_reschedule_permission = allowed_to("reschedule")
+    has_reprioritize_permission = allowed_to("reprioritize")
+    has_move_permission = allowed_to("move")
 
     # --- ticked on the list ---------------------------------------------------------------------
 

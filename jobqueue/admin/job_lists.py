@@ -6,6 +6,7 @@ the history along its primary key, a bounded number of rows at a time.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -27,7 +28,9 @@ from jobqueue.engine.job_walks import (
     along,
     along_table,
     gather,
+    merged,
     near,
+    through,
     through_table,
 )
 from jobqueue.exceptions import InvalidFilter
@@ -41,6 +44,7 @@ from jobqueue.filters import (
     states_of,
     term,
 )
+from jobqueue.filters.query import state_condition
 from jobqueue.models import Attempt, Job, Worker
 from jobqueue.models.job import LISTED_STATES
 from jobqueue.states import State
@@ -48,8 +52,8 @@ from jobqueue.states import State
 LARGE_COLUMNS = ("arguments", "result", "trace_context", "error_message")
 MAX_MESSAGE = 300
 """Characters of an error's message that a list reads."""
-HISTORY_LOOKS = 3
-"""Windows of the history that one page looks at."""
+HISTORY_LOOKS = 2
+"""Windows of the history, or of one state, that one page looks at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,21 +127,40 @@ class JobChangeList(KeysetChangeList):
     # --- how they are found ---------------------------------------------------------------------
 
     def walk(self) -> Walk:
+        """Return how the jobs are found: in a handful of statements, each of them bounded.
+
+        Dead letters are kept for long and lie everywhere in the table, so where terms narrow the
+        list they are looked through in windows, apart from the live jobs, which lie together.
+        """
         found, every = self.queryset, self.root_queryset
-        if self.refused is not None:
-            return gather(found)
         states = states_of(self.chosen, self.default_states)
-        terms = [t for t in self.chosen.terms if t.key != "state"]
-        if any(_names_few(t) for t in terms):
+        terms = [each for each in self.chosen.terms if each.key != "state"]
+        if self.refused is not None or any(_names_few(each) for each in terms):
             return gather(found)
-        if not terms and states == frozenset(State):
-            return along_table(found)
-        if not terms and len(states) == 1 and states <= set(LISTED_STATES):
-            listed = every.filter(state__in=sorted(LISTED_STATES))
-            return along(Entries(listed, "state", next(iter(states)).value))
-        if states <= DEFAULT_STATES:
+        if not states <= DEFAULT_STATES | LISTED_STATES:
+            is_all = not terms and states == frozenset(State)
+            return along_table(found) if is_all else through_table(every, found, HISTORY_LOOKS)
+        if len(states) == 1 and states <= LISTED_STATES:
+            return self._of_state(*states, terms, HISTORY_LOOKS)
+        if not terms or not states <= DEFAULT_STATES:
             return near(every, found)
-        return through_table(every, found, looks=HISTORY_LOOKS)
+        parts = [near(every, self._in(states - {State.DEAD}))]
+        if State.DEAD in states:
+            parts.append(self._of_state(State.DEAD, terms, 1))
+        return lambda span: merged([part(span) for part in parts], span.newer)
+
+    def _of_state(self, state: State, terms: list[Term], looks: int) -> Walk:
+        listed = self.root_queryset.filter(state__in=sorted(LISTED_STATES))
+        entries = Entries(listed, "state", state.value)
+        alike = next((each for each in terms if _is_plain(each, "fingerprint")), None)
+        if state == State.DEAD and alike is not None:
+            dead = self.root_queryset.filter(state=state.value)
+            entries = Entries(dead, "error_fingerprint", alike.values[0].text)
+        return through(entries, self._in({state}), looks) if terms else along(entries)
+
+    def _in(self, states: Iterable[State]) -> QuerySet[Job]:
+        """Return the jobs that match, in these of the states."""
+        return self.queryset.filter(state_condition(frozenset(states)))
 
     def rows(self, keys: list[Any]) -> list[Job]:
         """Return the jobs of a page, with what their columns show."""
@@ -164,9 +187,13 @@ class JobChangeList(KeysetChangeList):
 
 def _names_few(one: Term) -> bool:
     """Return whether an index finds the jobs that a term demands, whatever their state."""
-    if one.is_negated or one.key not in ("id", "tag"):
-        return False
-    return not any(value.is_pattern for value in one.values)
+    return _is_plain(one, "id") or _is_plain(one, "tag")
+
+
+def _is_plain(one: Term, key: str) -> bool:
+    """Return whether a term demands one plain value of a key."""
+    is_plain = one.key == key and len(one.values) == 1 and not one.is_negated
+    return is_plain and not one.values[0].is_pattern
 
 
 def last_runs(database: str, jobs: list[Any]) -> dict[UUID, tuple[datetime, datetime]]:

@@ -12,32 +12,31 @@ from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
-from django.db.models import Case, F, OuterRef, Subquery, TextField, Value, When
+from django.db.models import OuterRef, Subquery
 from django.db.models.functions import Left
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
 from jobqueue import control, permissions
-from jobqueue.admin import effects, home, marks, words
+from jobqueue.admin import effects, marks, words
 from jobqueue.admin.base import OperationsAdmin
 from jobqueue.admin.job_forms import FORMS
-from jobqueue.admin.payloads import Shown, document_columns, shown_document
+from jobqueue.admin.job_history import (
+    MAX_LINES,
+    actions_of,
+    attempts_of,
+    log_of,
+    payload_of,
+    rows_of,
+    steps_of,
+)
+from jobqueue.admin.payloads import document_columns
 from jobqueue.admin.timeline import timeline
-from jobqueue.admin.tracebacks import own_frames
-from jobqueue.engine.loading_reports import load_log
 from jobqueue.filters import Filter, term
-from jobqueue.models import Action, Attempt, CancelRequest, Job, JobTag, Progress, Step, Worker
+from jobqueue.models import CancelRequest, Job, JobTag, Progress, Worker
 from jobqueue.redaction import redact_text
-from jobqueue.results import JobLogLine
 from jobqueue.states import State
 
-MAX_ATTEMPTS = 50
-MAX_TRACEBACKS = 5
-"""The newest attempts whose tracebacks are shown at once; others have pages."""
-MAX_LINES = 100
-MAX_STEPS = 100
-MAX_STEP = 4_000
-MAX_ACTIONS = 50
 MAX_MESSAGE = 4_000
 
 Context = dict[str, Any]
@@ -49,9 +48,9 @@ def job_context(site: OperationsAdmin, request: HttpRequest, job_id: UUID) -> Co
     job = _job(site, request, job_id, with_payload)
     if job is None:
         return None
-    attempts = _attempts(job, with_payload)
-    actions = _actions(job)
-    tags = list(_rows(JobTag, job).order_by("tag").values_list("tag", flat=True)[:100])
+    attempts = attempts_of(job, with_payload)
+    actions = actions_of(job)
+    tags = list(rows_of(JobTag, job).order_by("tag").values_list("tag", flat=True)[:100])
     return {
         "title": marks.visible(marks.cut(job.task, 150)),
         "subtitle": str(job.pk),
@@ -63,21 +62,17 @@ def job_context(site: OperationsAdmin, request: HttpRequest, job_id: UUID) -> Co
         "timeline": timeline(job, attempts, actions),
         "attempts": attempts,
         "hidden_attempts": max(job.attempts - len(attempts), 0),
-        "steps": _steps(job, with_payload),
+        "steps": steps_of(job, with_payload),
         "tags": [(marks.text(tag, 100), _list_url(site, term("tag", tag))) for tag in tags],
-        "log": _log(job, with_payload),
+        "log": log_of(job, with_payload),
         "lines_shown": MAX_LINES,
         "actions": actions,
         "effects": effects.of_job(request, site.admin_site, job),
         "with_payload": with_payload,
-        "payload": _payload(job) if with_payload else [],
+        "payload": payload_of(job) if with_payload else [],
         "links": _links(site, job),
         "can_submit_again": with_payload and site.may(request, "enqueue"),
     }
-
-
-def _rows(model: Any, job: Any) -> Any:
-    return model.objects.using(job._state.db).filter(job_id=job.pk)
 
 
 # --- the job --------------------------------------------------------------------------------------
@@ -204,112 +199,6 @@ def _form(verb: str, job: Any) -> Any:
     if verb == "cancel" and job.state != State.RUNNING:
         del form.fields["force"]
     return form
-
-
-# --- what happened --------------------------------------------------------------------------------
-
-
-def _attempts(job: Any, with_payload: bool) -> list[Any]:
-    worker = Worker.objects.filter(pk=OuterRef("worker"))
-    recent = When(number__gt=job.attempts - MAX_TRACEBACKS, then=F("traceback"))
-    shown = Case(recent, default=Value(""), output_field=TextField())
-    rows = (
-        _rows(Attempt, job)
-        .defer("traceback", "error_message")
-        .annotate(
-            error_head=Left("error_message", MAX_MESSAGE),
-            worker_name=Subquery(worker.values("name")[:1]),
-            shown_traceback=shown if with_payload else Value("", output_field=TextField()),
-        )
-    )
-    found = list(rows.order_by("-number")[:MAX_ATTEMPTS])
-    for attempt in found:
-        _dress(attempt, with_payload)
-    return found
-
-
-def _dress(attempt: Any, with_payload: bool) -> None:
-    message = redact_text(attempt.error_head, task=attempt.task, part="error")
-    if not with_payload:
-        message = message.split("\n", 1)[0]
-    traceback = redact_text(attempt.shown_traceback, task=attempt.task, part="error")
-    seconds = (attempt.finished_at - attempt.started_at).total_seconds()
-    waited = (attempt.started_at - attempt.due_at).total_seconds() if attempt.due_at else None
-    attempt.shown = {
-        "badge": marks.badge(attempt.outcome),
-        "started": marks.moment(attempt.started_at),
-        "took": marks.span(seconds),
-        "waited": marks.span(waited),
-        "worker": marks.text(attempt.worker_name or attempt.worker, 40),
-        "error": marks.last_error(attempt.error_class, message),
-        "frames": own_frames(traceback),
-        "traceback": marks.visible(traceback),
-    }
-
-
-def _steps(job: Any, with_payload: bool) -> list[Context]:
-    columns = document_columns("result") if with_payload else {}
-    rows = _rows(Step, job).defer("result")
-    for name, expression in columns.items():
-        rows = rows.annotate(**{name: expression})
-    return [_step(job, step, with_payload) for step in rows.order_by("id")[:MAX_STEPS]]
-
-
-def _step(job: Any, step: Any, with_payload: bool) -> Context:
-    shown = Shown()
-    if with_payload:
-        shown = shown_document(step.result_text, step.result_size, task=job.task, part="step")
-    return {
-        "name": marks.text(step.name),
-        "recorded": marks.moment(step.recorded_at),
-        "fence": step.fence,
-        "result": marks.cut(shown.text, MAX_STEP),
-        "note": shown.note,
-    }
-
-
-def _log(job: Any, with_payload: bool) -> list[Context]:
-    lines = load_log(job.pk, home.alias(), MAX_LINES)
-    return [_line(job, line, with_payload) for line in lines]
-
-
-def _line(job: Any, line: JobLogLine, with_payload: bool) -> Context:
-    text = redact_text(line.message, task=job.task, part="log")
-    first, _newline, rest = text.partition("\n")
-    return {
-        "at": marks.moment(line.logged_at),
-        "level": marks.visible(line.level_name),
-        "tone": "bad" if line.level >= 40 else "warn" if line.level >= 30 else "calm",
-        "logger": marks.text(line.logger, 80),
-        "message": marks.visible(first),
-        "more": marks.visible(rest) if with_payload else "",
-        "fence": line.fence,
-    }
-
-
-def _actions(job: Any) -> list[Any]:
-    found = list(_rows(Action, job).order_by("-id")[:MAX_ACTIONS])
-    for action in found:
-        detail = action.detail if isinstance(action.detail, dict) else {}
-        action.shown = {
-            "verb": words.verb(action.verb),
-            "actor": marks.text(action.actor),
-            "surface": str(words.SURFACES.get(action.surface, action.surface)),
-            "at": marks.moment(action.at),
-            "reason": marks.text(detail.get("reason", "")),
-        }
-    return found
-
-
-def _payload(job: Any) -> list[tuple[str, Shown]]:
-    arguments = shown_document(
-        job.arguments_text, job.arguments_size, task=job.task, part="arguments"
-    )
-    found = [(_("Arguments"), arguments)]
-    if job.result_size is not None:
-        result = shown_document(job.result_text, job.result_size, task=job.task, part="result")
-        found.append((_("Result"), result))
-    return found
 
 
 # --- where to go on -------------------------------------------------------------------------------

@@ -113,9 +113,7 @@ class LimitAdmin(OperationsAdmin):
         """Set, lift or reset a limit."""
         if turn not in TURNS:
             raise Http404
-        if not self.may(request, TURNS[turn]):
-            self.require(request, TURNS[turn])
-        self._require_view(request)
+        self.require(request, TURNS[turn])
         if request.method != "POST":
             return not_allowed("POST")
         key, form = unquote(key), LimitForm(request.POST)

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.http import HttpRequest
-from django.urls import reverse
+from django.urls import NoReverseMatch, reverse
 from django.utils.translation import gettext as _
 
 from jobqueue import control, permissions
@@ -17,7 +17,7 @@ from jobqueue.exceptions import JobQueueError
 HOUR_SECONDS = 3_600.0
 
 
-def overview(request: HttpRequest, site_url: Any = None) -> dict[str, Any]:
+def overview(request: HttpRequest) -> dict[str, Any]:
     """Return what the overview shows; nothing to whoever may not view jobs."""
     if not permissions.may(request.user, permissions.VIEW):
         return {"may_view": False}
@@ -28,38 +28,42 @@ def overview(request: HttpRequest, site_url: Any = None) -> dict[str, Any]:
         return {"may_view": True, "trouble": str(error)}
     return {
         "may_view": True,
-        "findings": [_finding(finding) for finding in control.findings(current)],
+        "findings": [_finding(request, finding) for finding in control.findings(current)],
         "counts": [
-            (marks.badge(state), count, f"{_url('job')}?state={state}")
+            (marks.badge(state), count, f"{_url(request, 'job')}?state={state}")
             for state, count in current.counts.items()
         ],
         "facts": _facts(current, hour),
         "as_of": marks.moment(current.as_of),
+        "live_url": _live_page(),
     }
 
 
-def _finding(finding: control.Finding) -> dict[str, Any]:
+def _finding(request: HttpRequest, finding: control.Finding) -> dict[str, Any]:
     return {
         "badge": marks.badge(finding.severity),
         "sentence": marks.visible(marks.cut(finding.sentence, 1_000)),
         "way_out": marks.visible(marks.cut(finding.way_out, 1_000)),
-        "links": _links(finding),
+        "links": _links(request, finding),
     }
 
 
-def _links(finding: control.Finding) -> list[tuple[str, str]]:
+def _links(request: HttpRequest, finding: control.Finding) -> list[tuple[str, str]]:
     """Return where in the admin one does something about it."""
-    jobs, workers = _url("job"), (_("Workers"), _url("worker"))
-    errors, schedules = (_("Errors"), _url("errorgroup")), (_("Schedules"), _url("schedule"))
+    jobs, workers = _url(request, "job"), (_("Workers"), _url(request, "worker"))
+    errors, schedules = (
+        (_("Errors"), _url(request, "errorgroup")),
+        (_("Schedules"), _url(request, "schedule")),
+    )
     running = (_("Running jobs"), f"{jobs}?state=running")
     unknown = urlencode({"state": "blocked", "q": 'reason:"unknown task"'})
     task = urlencode({"state": "any", "task": finding.subject, "error": "yes"})
     known = {
-        "queue_paused": [(_("Paused queues"), f"{_url('queue')}?paused=1")],
-        "queue_unserved": [(_("Queues"), _url("queue")), workers],
+        "queue_paused": [(_("Paused queues"), f"{_url(request, 'queue')}?paused=1")],
+        "queue_unserved": [(_("Queues"), _url(request, "queue")), workers],
         "no_worker": [workers],
         "unknown_tasks": [(_("These jobs"), f"{jobs}?{unknown}")],
-        "dead_letters": [errors, (_("Dead letters"), _url("deadletter"))],
+        "dead_letters": [errors, (_("Dead letters"), _url(request, "deadletter"))],
         "task_failing": [errors, (_("Its jobs"), f"{jobs}?{task}")],
         "schedules_late": [schedules],
         "schedule_failing": [schedules],
@@ -92,5 +96,13 @@ def _both(spread: Any) -> str:
     return f"{marks.span(spread.p50)} / {marks.span(spread.p95)}"
 
 
-def _url(model: str) -> str:
-    return reverse(f"admin:jobqueue_{model}_changelist")
+def _url(request: HttpRequest, model: str) -> str:
+    site = getattr(request, "current_app", None)
+    return reverse(f"admin:jobqueue_{model}_changelist", current_app=site)
+
+
+def _live_page() -> str:
+    try:
+        return reverse("jobqueue_live:page")
+    except NoReverseMatch:
+        return ""

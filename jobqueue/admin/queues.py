@@ -144,9 +144,7 @@ class QueueAdmin(OperationsAdmin):
         """Pause or resume a queue."""
         if turn not in ("pause", "resume"):
             raise Http404
-        if not self.may(request, turn):
-            self.require(request, turn)
-        self._require_view(request)
+        self.require(request, turn)
         if request.method != "POST":
             return not_allowed("POST")
         name = unquote(name)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from django.contrib import admin, messages
-from django.contrib.admin.views.main import ChangeList
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path
 from django.utils.translation import gettext as _
@@ -15,10 +14,10 @@ from django.utils.translation import gettext_lazy
 
 from jobqueue import control, permissions
 from jobqueue.admin import home, marks, words
-from jobqueue.admin.base import OperationsAdmin, not_allowed
-from jobqueue.admin.job_actions import _allowed
+from jobqueue.admin.base import OperationsAdmin, allowed_to, not_allowed
 from jobqueue.admin.payloads import shown_document
 from jobqueue.admin.schedule_forms import ScheduleForm, initial_of
+from jobqueue.admin.schedule_lists import EnabledFilter, ScheduleChangeList, ScheduleColumns
 from jobqueue.declarations import declaration, default_zone
 from jobqueue.engine.schedule_status import history
 from jobqueue.exceptions import InvalidSchedule, JobQueueError
@@ -27,33 +26,6 @@ from jobqueue.models.schedule import CODE, DATABASE
 from jobqueue.redaction import redact
 
 PREVIEWED = 5
-
-
-class ScheduleChangeList(ChangeList):
-    """A page of schedules, each with what it does next and did last."""
-
-    def get_results(self, request: HttpRequest) -> None:
-        super().get_results(request)
-        found = {one.schedule.pk: one for one in control.schedules(home.alias(), count=1)}
-        rows = list(self.result_list)
-        for row in rows:
-            row.status = found.get(row.pk)
-        self.result_list = rows
-        self.title = self.opts.verbose_name_plural.capitalize()  # type: ignore[union-attr]
-
-
-class EnabledFilter(admin.SimpleListFilter):
-    """Whether it ticks."""
-
-    title = gettext_lazy("enabled")
-    parameter_name = "enabled"
-
-    def lookups(self, request: Any, model_admin: Any) -> list[tuple[str, Any]]:
-        return [("1", gettext_lazy("Enabled")), ("0", gettext_lazy("Disabled"))]
-
-    def queryset(self, request: Any, queryset: Any) -> Any:
-        value = self.value()
-        return queryset.filter(enabled=value == "1") if value in ("0", "1") else queryset
 
 
 def _switch(verb: str, label: Any) -> Callable[..., Any]:
@@ -74,7 +46,7 @@ TURNS = {
 }
 
 
-class ScheduleAdmin(OperationsAdmin):
+class ScheduleAdmin(ScheduleColumns, OperationsAdmin):
     """Recurring plans."""
 
     list_display = [
@@ -95,9 +67,9 @@ class ScheduleAdmin(OperationsAdmin):
         _switch("disable_schedule", gettext_lazy("Disable")),
         _switch("run_schedule", gettext_lazy("Run now")),
     ]
-    has_enable_schedule_permission = _allowed("enable_schedule")
-    has_disable_schedule_permission = _allowed("disable_schedule")
-    has_run_schedule_permission = _allowed("run_schedule")
+    has_enable_schedule_permission = allowed_to("enable_schedule")
+    has_disable_schedule_permission = allowed_to("disable_schedule")
+    has_run_schedule_permission = allowed_to("run_schedule")
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return self.may(request, "create_schedule")
@@ -113,36 +85,6 @@ class ScheduleAdmin(OperationsAdmin):
             name="jobqueue_schedule_turn",
         )
         return [turn, *super().get_urls()]
-
-    # --- columns --------------------------------------------------------------------------------
-
-    @admin.display(description=gettext_lazy("task"))
-    def task_column(self, row: Any) -> Any:
-        return marks.text(row.task, 100)
-
-    @admin.display(description=gettext_lazy("plan"))
-    def words_column(self, row: Any) -> Any:
-        return marks.text(row.status.words if row.status else row.cron, 200)
-
-    @admin.display(description=gettext_lazy("state"))
-    def state_column(self, row: Any) -> Any:
-        return marks.badge(row.status.state if row.status else "disabled")
-
-    @admin.display(description=gettext_lazy("last tick"))
-    def last_column(self, row: Any) -> Any:
-        last = row.status.last if row.status else None
-        if last is None:
-            return marks.NOTHING
-        return marks.lines([marks.moment(last.tick), marks.badge(last.job_state or last.outcome)])
-
-    @admin.display(description=gettext_lazy("next tick"))
-    def next_column(self, row: Any) -> Any:
-        ticks = row.status.next_ticks if row.status and row.status.state == "ticking" else []
-        return marks.moment(ticks[0].at) if ticks else marks.NOTHING
-
-    @admin.display(description=gettext_lazy("overlap, missed"))
-    def policy_column(self, row: Any) -> Any:
-        return f"{row.overlap}, {row.missed}"
 
     # --- one schedule ---------------------------------------------------------------------------
 

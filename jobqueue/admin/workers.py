@@ -17,8 +17,8 @@ from django.utils.translation import gettext_lazy
 
 from jobqueue import control, permissions
 from jobqueue.admin import home, marks
-from jobqueue.admin.base import OperationsAdmin, not_allowed
-from jobqueue.admin.job_actions import _allowed, selected_ids
+from jobqueue.admin.base import OperationsAdmin, allowed_to, not_allowed
+from jobqueue.admin.job_actions import selected_ids
 from jobqueue.engine.job_walks import Span, through_table
 from jobqueue.engine.statistics import worker_rates
 from jobqueue.exceptions import JobQueueError
@@ -98,7 +98,7 @@ class WorkerAdmin(OperationsAdmin):
     list_filter = [LifeFilter]
     actions = [drain]
     ordering = ["dead", "host", "kind", "name", "pid"]
-    has_drain_worker_permission = _allowed("drain_worker")
+    has_drain_worker_permission = allowed_to("drain_worker")
 
     def get_queryset(self, request: HttpRequest) -> Any:
         rows = super().get_queryset(request).defer("tasks")

@@ -32,6 +32,7 @@ from jobqueue.engine.job_walks import (
     along,
     along_table,
     gather,
+    merged,
     near,
     through,
     through_table,
@@ -98,7 +99,7 @@ def job_page(
     newer = newer_than is not None
     edge = newer_than if newer else older_than
     span = Span(limit=limit + 1, edge=edge, newer=newer)
-    walked = _merged([walk(span) for walk in plan.walks()], newer)
+    walked = merged([walk(span) for walk in plan.walks()], newer)
     return _page(plan, walked, limit, edge, newer)
 
 
@@ -123,17 +124,6 @@ def _page(plan: _Plan, walked: Walked, limit: int, edge: UUID | None, newer: boo
         newer=beyond if newer else back,
         is_partial=not has_more and walked.searched_to is not None,
     )
-
-
-def _merged(walks: Sequence[Walked], newer: bool) -> Walked:
-    """Return what several walks have found, as far as all of them have looked."""
-    nearest = min if newer else max
-    ends = [walked.searched_to for walked in walks if walked.searched_to is not None]
-    end = nearest(ends, default=None)
-    found = {job_id for walked in walks for job_id in walked.ids}
-    if end is not None:
-        found = {job_id for job_id in found if nearest(job_id, end) == job_id or job_id == end}
-    return Walked(sorted(found, reverse=not newer), end)
 
 
 # --- which indexes serve --------------------------------------------------------------------------

@@ -18,7 +18,7 @@ they lie behind millions of others, that reads the millions. Hence two forms tha
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -117,6 +117,17 @@ class Walked:
 Walk = Callable[[Span], Walked]
 
 
+def merged(walks: Sequence[Walked], newer: bool) -> Walked:
+    """Return what several walks have found, as far as all of them have looked."""
+    nearest = min if newer else max
+    ends = [walked.searched_to for walked in walks if walked.searched_to is not None]
+    end = nearest(ends, default=None)
+    found = {job_id for walked in walks for job_id in walked.ids}
+    if end is not None:
+        found = {job_id for job_id in found if nearest(job_id, end) == job_id or job_id == end}
+    return Walked(sorted(found, reverse=not newer), end)
+
+
 # --- without windows ------------------------------------------------------------------------------
 
 
@@ -154,7 +165,7 @@ def through_table(rows: QuerySet[Job], found: QuerySet[Job], looks: int = LOOKS)
     )
 
 
-def through(entries: Entries, found: QuerySet[Job]) -> Walk:
+def through(entries: Entries, found: QuerySet[Job], looks: int = LOOKS) -> Walk:
     """Return a walk through the entries of an index, for those that are among `found`.
 
     found: of an index on jobs, the jobs that match; else only those of the entries count.
@@ -166,7 +177,7 @@ def through(entries: Entries, found: QuerySet[Job]) -> Walk:
         ids = entries.cut(span, end).values(entries.column)
         return span.sorted(found.filter(id__in=ids))
 
-    return _windows(lambda span: _last(entries.ids(span)), look, LOOKS)
+    return _windows(lambda span: _last(entries.ids(span)), look, looks)
 
 
 def near(rows: QuerySet[Job], found: QuerySet[Job]) -> Walk:

@@ -5,6 +5,8 @@ here for what we add to them.
 
 Django's check of templates imports this module in every project, also in one without
 `django.contrib.admin`, where `jobqueue.admin` cannot be imported: hence inside the tags.
+Django imports the tags of every app as soon as any template is loaded. So what needs the admin is
+imported where it is used: a project without it has templates, too.
 """
 
 from __future__ import annotations
@@ -38,6 +40,9 @@ def jobqueue_overview(context: dict[str, Any]) -> dict[str, Any]:
     from jobqueue.admin import overview
 
     return overview.overview(context["request"], context.get("site_url"))
+    from jobqueue.admin.overview import overview
+
+    return overview(context["request"])
 
 
 @register.filter

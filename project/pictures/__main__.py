@@ -1,7 +1,8 @@
-"""python -m project.pictures [FOLDER]: take pictures of every page, and ask axe about each.
+"""python -m project.pictures [FOLDER] [PART]: take pictures of every page, and ask axe about each.
 
-Each page is taken on a desktop, on a phone, and in the dark. Exits 1 if axe finds anything, 2 where
-there is no browser.
+Each page is taken on a desktop, on a phone, and in the dark; PART chooses pages by their names.
+What the documentation shows is renewed in docs/pictures, as much as fits on a screen. Exits 1 if
+axe finds anything, 2 where there is no browser.
 """
 
 from __future__ import annotations
@@ -14,11 +15,15 @@ from typing import Any
 from project.pictures.camera import browser, missing, signed_in, violations
 from project.pictures.site import ROOT, IncidentSite
 
+DOCUMENTED = ("overview", "jobs-filtered", "job", "errors")
 LOOKS = {
     "desktop": {"size": "desktop"},
     "phone": {"size": "phone"},
     "dark": {"size": "desktop", "color_scheme": "dark"},
 }
+
+
+DOCS = ROOT / "docs" / "pictures"
 
 
 def pages(keys: dict[str, Any]) -> dict[str, str]:
@@ -67,8 +72,11 @@ def main(folder: Path, only: str = "") -> int:
             for look, options in LOOKS.items():
                 page = signed_in(started, site.url, **options)
                 for name, address in pages(site.keys).items():
-                    if only in name:
-                        found += take(page, site.url + address, folder / f"{name}-{look}.png")
+                    if only not in name:
+                        continue
+                    found += take(page, site.url + address, folder / f"{name}-{look}.png")
+                    if name in DOCUMENTED and look == "desktop":
+                        page.screenshot(path=str(DOCS / f"{name}.png"))
     print("\n".join(found) or "axe found nothing")
     return int(bool(found))
 
@@ -85,5 +93,5 @@ def take(page: Any, address: str, path: Path) -> list[str]:
 
 if __name__ == "__main__":
     given = sys.argv[1:]
-    target = Path(given[0]) if given else ROOT / "docs" / "pictures"
+    target = Path(given[0]) if given else ROOT / ".cache" / "pictures"
     sys.exit(main(target, given[1] if len(given) > 1 else ""))

@@ -1,5 +1,6 @@
 """Rows that strangers, older releases and bugs have left: pages show them, nothing of them runs."""
 
+import csv
 import re
 from datetime import UTC, datetime
 from uuid import uuid4
@@ -172,3 +173,18 @@ def test_a_nul_in_the_address_is_refused(model, admin):
     names = ("q", "outcome", "verb", "worker", "error_class", "task", "reason")
     for name in names:
         assert admin.get(page(model), {name: "a\x00b"}).status_code == 400
+
+
+def test_an_export_holds_no_formula_and_no_payload(as_staff):
+    planted = ["=1+cmd|' /C calc'!A0", "@SUM(A1)", "-2+3", "+1", 'plain, with "quotes"']
+    jobs = [job("dead", task=text, error_message=text, queue=text) for text in planted]
+    chosen = {
+        "action": "export_selected",
+        "_selected_action": [each.pk for each in jobs],
+        "index": "0",
+    }
+    answer = as_staff("view_job").post(page("job"), chosen)
+    rows = list(csv.reader(answer.text.splitlines()))
+    assert len(rows) == 1 + len(planted)
+    assert not [cell for row in rows for cell in row if cell.startswith(("=", "+", "-", "@"))]
+    assert "hunter2" not in answer.text

@@ -4,14 +4,17 @@ import re
 from datetime import UTC, datetime
 
 import pytest
+from django.contrib import admin as django_admin
 from django.contrib.admin.models import LogEntry
 from django.utils import timezone
 
 from jobqueue import control
+from jobqueue.admin import JobsOfObject
 from jobqueue.models import Action, Job, JobTag
 from jobqueue.redaction import hide_secrets
 from tests.admin import tasks  # noqa: F401 - registers what staff may plan
 from tests.admin.making import NOW, around, everything, job, page
+from tests.app.models import Effect
 
 pytestmark = pytest.mark.django_db
 
@@ -157,10 +160,6 @@ def test_the_overview_says_what_is_wrong_and_where_to_go(admin):
 def test_jobs_of_an_object_are_on_its_page(admin, settings):
     subject, other = job("dead"), job("dead")
     JobTag.objects.create(job_id=subject.pk, tag="order:42")
-    from django.contrib import admin as django_admin
-
-    from jobqueue.admin import JobsOfObject
-    from tests.app.models import Effect
 
     class EffectAdmin(JobsOfObject, django_admin.ModelAdmin):
         jobs_tag = "order:{label}"
@@ -168,3 +167,47 @@ def test_jobs_of_an_object_are_on_its_page(admin, settings):
     shown = EffectAdmin(Effect, django_admin.site).jobs_of_object(Effect(label="42"))
     assert str(subject.pk) in shown
     assert str(other.pk) not in shown
+
+
+def test_effects_are_beside_the_attempts_of_whoever_may_see_them(as_staff, admin, settings):
+    settings.JOBQUEUE = {"ADMIN": {"EFFECTS": ["app.Effect.job_id"]}}
+    subject, other = job("succeeded"), job("succeeded")
+    Effect.objects.create(job_id=str(subject.pk), label="charged once")
+    assert "charged once" in admin.get(page("job", subject.pk)).text
+    assert "charged once" not in admin.get(page("job", other.pk)).text
+    assert "charged once" not in as_staff("view_job").get(page("job", subject.pk)).text
+
+
+def test_a_job_is_submitted_by_whoever_may_and_only_of_what_is_offered(as_staff):
+    client = as_staff("view_job", "enqueue_job")
+    given = {"task": "tests.admin.tasks.offered", "args": "[7]", "tags": "order:42"}
+    answer = client.post(page("job", "submit"), given)
+    made = Job.objects.get()
+    assert answer.url == page("job", made.pk)
+    assert (made.arguments["args"], made.created_by) == ([7], "kim")
+    refused = given | {"task": "tests.admin.tasks.not_offered"}
+    assert client.post(page("job", "submit"), refused).status_code == 200
+    assert client.post(page("job", "submit"), given | {"args": "{"}).status_code == 200
+    assert Job.objects.count() == 1
+
+
+def test_running_again_makes_a_new_job_and_leads_to_it(as_staff):
+    nothing = {"args": [], "kwargs": {}}
+    subject = job("succeeded", task="tests.admin.tasks.offered", arguments=nothing)
+    client = as_staff("view_job", "enqueue_job")
+    answer = client.post(page("job", subject.pk, "do", "run_again"))
+    copy = Job.objects.exclude(pk=subject.pk).get()
+    assert answer.url == page("job", copy.pk)
+    assert copy.copied_from == subject.pk
+
+
+def test_a_limit_is_set_lifted_and_reset(as_staff):
+    client = as_staff("view_limit", "change_limit")
+    url = page("limit", "queue_3Amail")
+    assert "Nothing is set" in client.get(url).text
+    client.post(page("limit", "queue_3Amail", "turn", "set"), {"running": "2", "reason": "gently"})
+    assert "at most 2 at once" in client.get(url).text
+    client.post(page("limit", "queue_3Amail", "turn", "set"), {"running": "-1"})
+    client.post(page("limit", "queue_3Amail", "turn", "lift"))
+    assert "no limit" in client.get(url).text
+    assert [action.verb for action in Action.objects.order_by("id")] == ["set_limit", "lift_limit"]

@@ -1,0 +1,72 @@
+"""The list of schedules: what each does next, and what came of its last tick."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy
+
+from jobqueue import control
+from jobqueue.admin import home, marks
+
+
+class ScheduleChangeList(ChangeList):
+    """A page of schedules, each with what it does next and did last."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        found = {one.schedule.pk: one for one in control.schedules(home.alias(), count=1)}
+        rows = list(self.result_list)
+        for row in rows:
+            row.status = found.get(row.pk)
+        self.result_list = rows
+        self.title = self.opts.verbose_name_plural.capitalize()  # type: ignore[union-attr]
+
+
+class EnabledFilter(admin.SimpleListFilter):
+    """Whether it ticks."""
+
+    title = gettext_lazy("enabled")
+    parameter_name = "enabled"
+
+    def lookups(self, request: Any, model_admin: Any) -> list[tuple[str, Any]]:
+        return [("1", gettext_lazy("Enabled")), ("0", gettext_lazy("Disabled"))]
+
+    def queryset(self, request: Any, queryset: Any) -> Any:
+        value = self.value()
+        return queryset.filter(enabled=value == "1") if value in ("0", "1") else queryset
+
+
+class ScheduleColumns:
+    """What the list shows of each."""
+
+    @admin.display(description=gettext_lazy("task"))
+    def task_column(self, row: Any) -> Any:
+        return marks.text(row.task, 100)
+
+    @admin.display(description=gettext_lazy("plan"))
+    def words_column(self, row: Any) -> Any:
+        return marks.text(row.status.words if row.status else row.cron, 200)
+
+    @admin.display(description=gettext_lazy("state"))
+    def state_column(self, row: Any) -> Any:
+        return marks.badge(row.status.state if row.status else "disabled")
+
+    @admin.display(description=gettext_lazy("last tick"))
+    def last_column(self, row: Any) -> Any:
+        last = row.status.last if row.status else None
+        if last is None:
+            return marks.NOTHING
+        return marks.lines([marks.moment(last.tick), marks.badge(last.job_state or last.outcome)])
+
+    @admin.display(description=gettext_lazy("next tick"))
+    def next_column(self, row: Any) -> Any:
+        ticks = row.status.next_ticks if row.status and row.status.state == "ticking" else []
+        return marks.moment(ticks[0].at) if ticks else marks.NOTHING
+
+    @admin.display(description=gettext_lazy("overlap, missed"))
+    def policy_column(self, row: Any) -> Any:
+        return f"{row.overlap}, {row.missed}"

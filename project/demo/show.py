@@ -96,10 +96,11 @@ def migrate(directory: Path) -> None:
 def stay_up(console: Console, fleet: Fleet, web_port: int, password: str, token: str) -> None:
     """Print where to look, and keep everything running until Ctrl-C."""
     site = f"http://127.0.0.1:{web_port}"
-    console.print(f"\nShop:  {site}/shop/\nAdmin: {site}/admin/")
-    console.print(f"API:   {site}/jobqueue/api/v1/docs/ (sign in at the admin first)")
+    console.print(f"\nShop:  {site}/shop/\nAdmin: {site}/admin/\nLive:  {site}/jobqueue/")
+    console.print(f"API:   {site}/jobqueue/api/v1/docs/ (sign in first)")
     console.print(f"Login: {login.USERNAME}, password {password}", markup=False)
-    console.print(f'Token: curl -H "Authorization: Token {token}" {site}/jobqueue/api/v1/tasks/')
+    console.print("For curl, as in README.md:")
+    print(f"API={site}/jobqueue/api/v1\nTOKEN={token}", flush=True)  # short, and never wrapped
     console.print("Workers go on. Ctrl-C stops everything.")
     try:
         while True:

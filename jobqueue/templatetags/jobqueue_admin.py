@@ -5,8 +5,6 @@ here for what we add to them.
 
 Django's check of templates imports this module in every project, also in one without
 `django.contrib.admin`, where `jobqueue.admin` cannot be imported: hence inside the tags.
-Django imports the tags of every app as soon as any template is loaded. So what needs the admin is
-imported where it is used: a project without it has templates, too.
 """
 
 from __future__ import annotations
@@ -37,9 +35,6 @@ def jobqueue_matching(context: dict[str, Any], cl: Any) -> dict[str, Any]:
 @register.inclusion_tag("admin/jobqueue/overview.html", takes_context=True)
 def jobqueue_overview(context: dict[str, Any]) -> dict[str, Any]:
     """Show how things are, and what is wrong now."""
-    from jobqueue.admin import overview
-
-    return overview.overview(context["request"], context.get("site_url"))
     from jobqueue.admin.overview import overview
 
     return overview(context["request"])

@@ -157,7 +157,7 @@ TEST := $(RUN) -m coverage run -m pytest
 KNOW_NO_DATABASE := $(foreach name,unit house docs,--ignore=tests/$(name))
 
 .PHONY: test
-test: venv ## run all tests on PostgreSQL and SQLite; fail under the coverage threshold
+test: venv page-if-possible ## run all tests on PostgreSQL and SQLite; fail under the coverage threshold
 	@rm -rf $(CACHE)/coverage && mkdir -p $(CACHE)/coverage
 	@$(call side_by_side,$(TEST) --database=postgres --ignore=tests/process $(ARGS),$\
 		$(TEST) --database=postgres tests/process $(ARGS),$\

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from jobqueue.live.manifest import FOLDER
 from project.demo import crew, login
 from project.demo.fleet import Fleet
 from project.demo.interrupts import interrupted_once
@@ -50,6 +51,9 @@ def run_and_stay(console: Console, directory: Path, plan: Plan) -> int:
     checkpoints = directory / "checkpoints"
     checkpoints.mkdir()
     with starting_crew(directory, plan, checkpoints) as (fleet, web_port):
+        if console.is_terminal:
+            login_line = f"login {login.USERNAME}, password {password}"
+            console.print(f"{where_to_watch(web_port)}  ({login_line})", markup=False)
         with Progress(console) as progress:
             run = Run(plan, fleet, progress, web_port=web_port, checkpoints=checkpoints)
             progress.say("Starting web, gateway, workers, scheduler and reaper …")
@@ -93,6 +97,12 @@ def migrate(directory: Path) -> None:
         raise DemoError("The database could not be migrated:\n" + "\n".join(lines[-20:]))
 
 
+def where_to_watch(web_port: int) -> str:
+    """Return where the live page is, and what to do if it was not built."""
+    built = "" if (FOLDER / "manifest.json").exists() else " (not built yet: make page)"
+    return f"Watch it live: http://127.0.0.1:{web_port}/jobqueue/{built}"
+
+
 def stay_up(console: Console, fleet: Fleet, web_port: int, password: str, token: str) -> None:
     """Print where to look, and keep everything running until Ctrl-C."""
     site = f"http://127.0.0.1:{web_port}"
@@ -102,6 +112,7 @@ def stay_up(console: Console, fleet: Fleet, web_port: int, password: str, token:
     console.print("For curl, as in README.md:")
     print(f"API={site}/jobqueue/api/v1\nTOKEN={token}", flush=True)  # short, and never wrapped
     console.print("Workers go on. Ctrl-C stops everything.")
+    console.print(f"\n{where_to_watch(web_port)}")
     try:
         while True:
             fleet.tend()

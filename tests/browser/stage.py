@@ -23,6 +23,7 @@ import requests
 
 from project.demo import crew
 from project.demo.fleet import Fleet
+from project.demo.load import order_number
 from project.servers import PostgresServer, RedisServer
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -73,6 +74,25 @@ class Client:
         answer = self.session.post(f"{self.base}{API}{path}", json=body, headers=token, timeout=30)
         assert answer.ok, answer.text
         return answer.json()
+
+    def order(self, number: int) -> None:
+        """Order something in the shop: three jobs."""
+        token = {"X-CSRFToken": self.session.cookies["csrftoken"]}
+        body = order_number(number, marked=False)
+        self.session.post(f"{self.base}/shop/orders/", json=body, headers=token, timeout=30)
+
+
+def sign_in(started: Any, shop: "Stage", size: tuple[int, int], **options: Any) -> Any:
+    """Return a page of a browser of its own, that is signed in and shows the overview."""
+    width, height = size
+    context = started.new_context(viewport={"width": width, "height": height}, **options)
+    page = context.new_page()
+    page.goto(f"{shop.base}/admin/login/?next=/jobqueue/")
+    page.fill("#id_username", USERNAME)
+    page.fill("#id_password", shop.password)
+    page.click("[type=submit]")
+    page.wait_for_selector("h1:text-is('Overview')")
+    return page
 
 
 class Stage:
@@ -152,7 +172,17 @@ def stage(
         fleet.start("reaper", crew.manage("runreaper", *crew.LOG_FORMAT))
         found = Stage(fleet, address(web), password, environment)
         wait_until(lambda: is_up(found.base), "the web server answers")
-        yield found
+        try:
+            yield found
+        except BaseException:
+            print(last_words(folder))
+            raise
+
+
+def last_words(folder: Path) -> str:
+    """Return the ends of all logs, for whoever looks why something failed."""
+    logs = sorted(folder.glob("*.log"))
+    return "\n".join(f"--- {log.name}\n{log.read_text(errors='replace')[-1500:]}" for log in logs)
 
 
 def address(listener: socket.socket) -> str:

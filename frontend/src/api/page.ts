@@ -4,6 +4,7 @@ import { queryOptions } from "@tanstack/react-query";
 import { answer, client, type Schemas } from "./client";
 import type { paths } from "./schema";
 
+export type Finding = Schemas["FindingDocument"];
 export type Spread = Schemas["SpreadDocument"];
 export type ErrorGroup = Schemas["ErrorGroupDocument"];
 export type BulkRequest = Omit<Schemas["BulkInputRequest"], "dry_run">;

@@ -119,8 +119,7 @@ export function callOf(
   for (const field of fields) {
     const text = written[field.name] ?? field.initial;
     if (text === "" && field.kind !== "switch") {
-      if (field.required && field.kind === "text") put(call, field, "");
-      else if (field.required && field.nullable) put(call, field, null);
+      if (field.required && field.nullable) put(call, field, null);
       else if (field.required) errors[field.name] = "is needed";
       continue; // left out: the function's own default holds
     }

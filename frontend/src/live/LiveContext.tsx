@@ -50,6 +50,22 @@ export function LiveProvider({ children }: { children: ReactNode }) {
     connection.start();
   }, [connection, paused, frozen, hidden]);
 
+  useEffect(() => {
+    const gone = () => {
+      connection.lose();
+      reach.lost();
+    };
+    const back = () => {
+      if (connection.phase === "waiting") connection.start();
+    };
+    window.addEventListener("offline", gone);
+    window.addEventListener("online", back);
+    return () => {
+      window.removeEventListener("offline", gone);
+      window.removeEventListener("online", back);
+    };
+  }, [connection]);
+
   const mode = modeOf({
     phase,
     hasSocket: socketUrl() !== "",

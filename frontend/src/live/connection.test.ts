@@ -178,6 +178,15 @@ describe("a connection", () => {
     expect(connection.phase).toBe("waiting");
   });
 
+  it("does not wait for the silence where the machine has no network", () => {
+    last().says(hello);
+    connection.lose();
+    expect(connection.phase).toBe("waiting");
+    connection.start();
+    last().says(hello);
+    expect(connection.phase).toBe("open");
+  });
+
   it("is not live while the server has not asked its database", () => {
     last().says(hello);
     last().says({ type: "pong", time: "", lag_seconds: 11 });

@@ -113,6 +113,11 @@ export class LiveConnection {
     this.connect();
   }
 
+  /** The machine has no network: do not wait for the silence. */
+  lose(): void {
+    if (this.isOpen || this.phase === "connecting") this.fail();
+  }
+
   /** Let go while nobody looks. */
   pause(): void {
     this.drop();

@@ -26,9 +26,9 @@ export function AttemptsTab({ id }: { id: string }) {
           <div className="attempts">
             {results.map((attempt) => (
               <section key={attempt.number} className="attempt">
-                <h3>
+                <h2>
                   Attempt {attempt.number} <Badge name={attempt.outcome} />
-                </h3>
+                </h2>
                 <p className="quiet">
                   <Time at={attempt.started_at} plain />, ran{" "}
                   {duration(

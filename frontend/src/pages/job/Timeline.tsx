@@ -25,7 +25,7 @@ export function Timeline({ job }: { job: JobDetail }) {
             <AttemptEntry key={attempt.number} attempt={attempt} />
           ))}
           <li>
-            <Badge name={job.state} />{" "}
+            <Badge name={job.state} label={job.state === "succeeded" ? "committed" : undefined} />{" "}
             {job.state === "running" && job.started_at !== null && (
               <>
                 for {duration((now - Date.parse(job.started_at)) / 1_000)}; it stops at its time

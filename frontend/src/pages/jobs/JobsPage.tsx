@@ -1,4 +1,4 @@
-import { getRouteApi } from "@tanstack/react-router";
+import { getRouteApi, Link } from "@tanstack/react-router";
 import { useEffect, useMemo, useRef, useState } from "react";
 import type { JobSummary } from "../../api/jobs";
 import { useShortcuts } from "../../app/shortcuts";
@@ -101,7 +101,7 @@ function NoJobs({ q, isPartial }: { q: string; isPartial: boolean }) {
       <Empty title="No job is waiting, running or dead">
         <p>
           That is how it should be. Jobs that have ended are in the tabs above; a new one comes from{" "}
-          <code>task.enqueue(…)</code> in your code, or from <a href="submit">Submit a job</a>.
+          <code>task.enqueue(…)</code> in your code, or from <Link to="/submit">Submit a job</Link>.
         </p>
       </Empty>
     );

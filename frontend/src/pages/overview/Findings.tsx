@@ -1,7 +1,9 @@
 /** What is wrong now, the worst first, each with the way out. */
 
 import { useQuery } from "@tanstack/react-query";
-import { findingsQuery } from "../../api/page";
+import { Link } from "@tanstack/react-router";
+import { type Finding, findingsQuery } from "../../api/page";
+import { quoted } from "../../lib/filter";
 import { useLive } from "../../live/LiveContext";
 import { Badge, Loaded, Panel } from "../../ui/parts";
 
@@ -29,7 +31,8 @@ export function Findings() {
                 <li key={`${finding.code} ${finding.subject}`} className={finding.severity}>
                   <Badge name={finding.severity} />
                   <span>
-                    {finding.sentence} <span className="way-out">{finding.way_out}</span>
+                    {finding.sentence} <span className="way-out">{finding.way_out}</span>{" "}
+                    <Where finding={finding} />
                   </span>
                 </li>
               ))}
@@ -39,4 +42,37 @@ export function Findings() {
       </Loaded>
     </Panel>
   );
+}
+
+/** Where on this page it can be looked at, or put right. */
+function Where({ finding }: { finding: Finding }) {
+  switch (finding.code) {
+    case "dead_letters":
+      return <Link to="/errors">Errors</Link>;
+    case "queue_paused":
+    case "queue_unserved":
+      return <Link to="/queues">Queues</Link>;
+    case "unknown_tasks":
+      return (
+        <Link to="/jobs" search={{ q: "state:blocked" }}>
+          Show them
+        </Link>
+      );
+    case "task_failing":
+      return (
+        <Link to="/jobs" search={{ q: `task:${quoted(finding.subject)} state:dead,retrying` }}>
+          Show them
+        </Link>
+      );
+    case "schedules_late":
+    case "schedule_failing":
+      return <Link to="/schedules">Schedules</Link>;
+    case "no_worker":
+    case "unreaped":
+    case "clock_drift":
+    case "version_drift":
+      return <Link to="/workers">Workers</Link>;
+    default:
+      return null;
+  }
 }

@@ -60,7 +60,7 @@ export function Tiles({ period }: { period: Period }) {
       <Tile name="Attempts failed" period={period} icon="failed" to="/errors">
         {number(failed)} {all > 0 && <small>{percent(failed / all)}</small>}
       </Tile>
-      <Tile name="Lost, taken up again" period={period} icon="lost" to="/workers">
+      <Tile name="Lost, redone" period={period} icon="lost" to="/workers">
         {number(outcomes.lost ?? 0)}
       </Tile>
     </div>

@@ -61,7 +61,10 @@ export function WorkerStrip() {
                   <span className="worker-name">
                     {worker.name || worker.host} <span className="quiet">{worker.pid}</span>
                   </span>
-                  <Badge name="dead" label={`died ${duration(worker.dead_seconds)} ago`} />
+                  <Badge
+                    name="dead"
+                    label={`died ${duration(Math.round(worker.dead_seconds))} ago`}
+                  />
                   <span className="worker-note quiet">{worker.reason}</span>
                 </li>
               ))}

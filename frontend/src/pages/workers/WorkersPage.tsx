@@ -84,7 +84,10 @@ export function WorkersPage() {
                             <span className="quiet">{worker.host}</span> {worker.pid}
                           </td>
                           <td data-label="When">
-                            <Badge name="dead" label={`${duration(worker.dead_seconds)} ago`} />
+                            <Badge
+                              name="dead"
+                              label={`${duration(Math.round(worker.dead_seconds))} ago`}
+                            />
                           </td>
                           <td data-label="Why">{worker.reason}</td>
                         </tr>

@@ -1,0 +1,83 @@
+"""One shop and one browser for all tests here; they need a built page and a Chromium.
+
+What is tested is what a person sees. The tests speak to the shop over HTTP only: Playwright's
+event loop in this process would keep the ORM from working.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from project.pictures.camera import browser as started_browser
+from project.pictures.camera import missing
+from project.servers import RedisServer
+from tests.browser.stage import ROOT, Stage, sign_in, stage
+
+MANIFEST = ROOT / "jobqueue" / "static" / "jobqueue" / "live" / "manifest.json"
+DESKTOP = (1_280, 860)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    why = missing() or ("" if MANIFEST.exists() else "the page has not been built: make page")
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.is_relative_to(here):
+            item.add_marker(pytest.mark.process)
+            item.add_marker(pytest.mark.postgres_only("a browser sees the same on any database"))
+            if why:
+                item.add_marker(pytest.mark.skip(reason=why))
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """A browser."""
+    with started_browser() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def shop() -> Iterator[Stage]:
+    """A running shop with two workers that live through all tests of a run."""
+    with stage(redis=RedisServer.available()) as running:
+        running.start_workers(2)
+        yield running
+
+
+@pytest.fixture(scope="session")
+def signed_in(chromium: Any, shop: Stage) -> Any:
+    """The cookies of somebody who has signed in: once for all tests, as a login is slow."""
+    context = sign_in(chromium, shop, DESKTOP).context
+    cookies = context.storage_state()
+    context.close()
+    return cookies
+
+
+@pytest.fixture
+def page(chromium: Any, shop: Stage, signed_in: Any) -> Iterator[Any]:
+    """A tab of somebody who is signed in, that complains of nothing in its console."""
+    width, height = DESKTOP
+    context = chromium.new_context(
+        storage_state=signed_in, viewport={"width": width, "height": height}
+    )
+    opened = context.new_page()
+    complaints = watch_console(opened)
+    yield opened
+    context.close()
+    assert complaints == []
+
+
+def watch_console(page: Any) -> list[str]:
+    """Return the list that gets what the browser complains of, such as refusals of the policy."""
+    complaints: list[str] = []
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on(
+        "console",
+        lambda message: (
+            complaints.append(message.text)
+            if message.type == "error" and "Failed to load resource" not in message.text
+            else None
+        ),
+    )
+    return complaints

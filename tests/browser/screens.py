@@ -1,0 +1,132 @@
+"""python -m tests.browser.screens [FOLDER]: pictures of the live page, at work and under kill -9.
+
+A shop with some failures gets orders and deliveries all the time, while its workers are killed.
+Pictures go to docs/images, or to FOLDER. Exits 2 where there is no browser.
+"""
+
+import itertools
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from project.pictures.camera import browser, missing
+from tests.browser.stage import ROOT, Client, Stage, sign_in, stage, wait_until
+
+DELIVERY = "project.shop.tasks.book_delivery"
+ARTICLES = ("teapot", "cup", "kettle", "tea-tin", "teapot", "cup", "kettle", "saucer")
+"""One in eight is an article that the shop has not: its job gives up."""
+LOAD_SECONDS = 90.0
+KILL_SECONDS = 6.0
+DESKTOP, PHONE = (1_360, 900), (390, 800)
+
+
+def main(folder: Path) -> int:
+    """Take all pictures; return the exit code."""
+    if why := missing():
+        print(f"no pictures: {why}")
+        return 2
+    folder.mkdir(parents=True, exist_ok=True)
+    with stage(work_seconds=0.35, fail_rate=0.08) as shop, browser() as started:
+        shop.start_workers(4, threads=4)
+        page = sign_in(started, shop, DESKTOP)
+        with under_load(shop), killing(shop):
+            page.goto(f"{shop.base}/jobqueue/?period=15m")
+            time.sleep(LOAD_SECONDS)
+            take(page, folder / "live-kill-loop.png")
+            page.emulate_media(color_scheme="dark")
+            take(page, folder / "live-dark.png")
+            page.emulate_media(color_scheme="light")
+        pictures(started, shop, page, folder)
+    return 0
+
+
+def pictures(started: Any, shop: Stage, page: Any, folder: Path) -> None:
+    """Take those that need no kills."""
+    client = shop.client()
+    dead = wait_until(lambda: client.get("/jobs/", q="state:dead")["results"], "a dead letter")
+    hard = client.get("/jobs/", q="state:succeeded attempts>1", limit=1)["results"]
+    shop.manage("jobs", "pause", "mail", "--reason", "the provider is down")
+    visit(page, f"{shop.base}/jobqueue/jobs?q=state:dead", folder / "live-jobs.png")
+    visit(page, f"{shop.base}/jobqueue/jobs/{(hard or dead)[0]['id']}", folder / "live-job.png")
+    visit(page, f"{shop.base}/jobqueue/errors?period=15m", folder / "live-errors.png")
+    visit(page, f"{shop.base}/jobqueue/queues", folder / "live-queues.png")
+    visit(page, f"{shop.base}/jobqueue/workers", folder / "live-workers.png")
+    visit(page, f"{shop.base}/jobqueue/schedules?edit=new", folder / "live-schedules.png")
+    visit(page, f"{shop.base}/jobqueue/submit", folder / "live-submit.png")
+    phone = sign_in(started, shop, PHONE)
+    visit(phone, f"{shop.base}/jobqueue/?period=15m", folder / "live-phone.png")
+    visit(phone, f"{shop.base}/jobqueue/jobs", folder / "live-phone-jobs.png")
+
+
+def visit(page: Any, address: str, path: Path) -> None:
+    """Go there, and take a picture once it is complete."""
+    page.goto(address)
+    page.wait_for_selector("h1")
+    page.wait_for_selector(".loading", state="detached")
+    time.sleep(3)
+    take(page, path)
+
+
+def take(page: Any, path: Path) -> None:
+    """Take a picture of what is on the screen."""
+    page.screenshot(path=str(path))
+    print(path.name, flush=True)
+
+
+@contextmanager
+def under_load(shop: Stage) -> Iterator[None]:
+    """Order and deliver until it is left."""
+    with in_background(lambda stop: load(shop.client(), stop)):
+        yield
+
+
+def load(client: Client, stop: threading.Event) -> None:
+    """Post an order and some deliveries, again and again, in waves that a chart can show."""
+    for number in itertools.count():
+        if stop.wait(0.12 if number // 60 % 2 else 0.35):
+            return
+        client.order(number)
+        jobs = [
+            {
+                "task": DELIVERY,
+                "kwargs": {"sku": ARTICLES[(number + n) % len(ARTICLES)], "quantity": 1 + n},
+                "tags": [f"supplier:{number % 5}"],
+            }
+            for n in range(3)
+        ]
+        client.post("/jobs/batch/", {"jobs": jobs})
+
+
+@contextmanager
+def killing(shop: Stage) -> Iterator[None]:
+    """Kill one supervisor after the other, with all its processes, until it is left."""
+
+    def kill(stop: threading.Event) -> None:
+        for name in itertools.cycle(shop.workers):
+            if stop.wait(KILL_SECONDS):
+                return
+            shop.kill_worker(name)
+
+    with in_background(kill):
+        yield
+
+
+@contextmanager
+def in_background(run: Any) -> Iterator[None]:
+    """Run it in a thread that is told to stop at the end."""
+    stop = threading.Event()
+    thread = threading.Thread(target=run, args=[stop], daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(30)
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]) if sys.argv[1:] else ROOT / "docs" / "images"))

@@ -141,7 +141,7 @@ class JobChangeList(KeysetChangeList):
             is_all = not terms and states == frozenset(State)
             return along_table(found) if is_all else through_table(every, found, HISTORY_LOOKS)
         if len(states) == 1 and states <= LISTED_STATES:
-            return self._of_state(*states, terms, HISTORY_LOOKS)
+            return self._of_state(next(iter(states)), terms, HISTORY_LOOKS)
         if not terms or not states <= DEFAULT_STATES:
             return near(every, found)
         parts = [near(every, self._in(states - {State.DEAD}))]
@@ -160,7 +160,8 @@ class JobChangeList(KeysetChangeList):
 
     def _in(self, states: Iterable[State]) -> QuerySet[Job]:
         """Return the jobs that match, in these of the states."""
-        return self.queryset.filter(state_condition(frozenset(states)))
+        rows: QuerySet[Job] = self.queryset.filter(state_condition(frozenset(states)))
+        return rows
 
     def rows(self, keys: list[Any]) -> list[Job]:
         """Return the jobs of a page, with what their columns show."""

@@ -88,13 +88,13 @@ class JobAdmin(JobColumns, JobActions, OperationsAdmin):
     list_display = [
         "job_column",
         "state_column",
+        "error_column",
         "queue_column",
-        "priority",
         "attempts_column",
         "run_at_column",
-        "error_column",
         "duration_column",
         "worker_column",
+        "priority",
     ]
     list_filter = [StateFilter, QueueFilter, TaskFilter, PeriodFilter, ErrorFilter, ScheduleFilter]
     search_fields = ["id"]  # the box is drawn; what is typed is a filter, see job_lists

@@ -58,7 +58,7 @@ django.setup()
 from django.template import engines
 assert engines["django"].from_string("{{ word }}").render({"word": "fine"}) == "fine"
 import sys
-assert "django.contrib.admin" not in sys.modules
+assert "jobqueue.admin" not in sys.modules
 """
 
 

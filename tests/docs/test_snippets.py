@@ -69,6 +69,8 @@ def test_an_argument_that_does_not_exist_would_be_noticed() -> None:
 
 # --- running ----------------------------------------
 
+GIVEN_FILES = ("settings.py", "shop/models.py", "shop/payments.py")
+"""What pages show and `tests.docs.shop` has; of the models a test says that it has them alike."""
 Load = Callable[[str], dict[str, types.ModuleType]]
 
 
@@ -107,7 +109,7 @@ def load(tables: None, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterat
     def load_page(page: str) -> dict[str, types.ModuleType]:
         modules: dict[str, types.ModuleType] = {}
         for block in blocks(ROOT / page):
-            if block.language == "python" and block.file != "settings.py":
+            if block.language == "python" and block.file not in GIVEN_FILES:
                 _execute(block, modules, package, monkeypatch)
         return modules
 
@@ -199,6 +201,15 @@ def test_tutorial(load: Load) -> None:
     assert run_cases(load("docs/tutorial.md")["shop/tests.py"]) == 2
     assert len(shop.keys) == 1
     assert shop.keys[0].endswith(":charge")
+
+
+def test_models_of_the_tutorial_are_those_of_its_test() -> None:
+    (block,) = [b for b in PYTHON if b.page == "docs/tutorial.md" and b.file == "shop/models.py"]
+    for node in ast.parse(block.text).body:
+        if isinstance(node, ast.ClassDef):
+            told = {ast.unparse(field).partition(" = ")[0] for field in node.body}
+            fields = getattr(shop, node.name)._meta.concrete_fields
+            assert told == {field.name for field in fields if not field.primary_key}
 
 
 def test_testing(load: Load, provided: Callable[[str, str], None]) -> None:

@@ -155,12 +155,14 @@ demo: venv page-if-possible ## run the shop under kill -9 and audit it (ORDERS=,
 TEST := $(RUN) -m coverage run -m pytest
 # What is the same whatever the database is runs once.
 KNOW_NO_DATABASE := $(foreach name,unit house docs,--ignore=tests/$(name))
+# What mostly waits, for processes and browsers, runs beside what mostly computes.
+WAITING := tests/process tests/browser tests/e2e
 
 .PHONY: test
 test: venv page-if-possible ## run all tests on PostgreSQL and SQLite; fail under the coverage threshold
 	@rm -rf $(CACHE)/coverage && mkdir -p $(CACHE)/coverage
-	@$(call side_by_side,$(TEST) --database=postgres --ignore=tests/process $(ARGS),$\
-		$(TEST) --database=postgres tests/process $(ARGS),$\
+	@$(call side_by_side,$(TEST) --database=postgres $(WAITING:%=--ignore=%) $(ARGS),$\
+		$(TEST) --database=postgres $(WAITING) $(ARGS),$\
 		$(TEST) --database=sqlite $(KNOW_NO_DATABASE) $(ARGS))
 	@$(MAKE) --no-print-directory coverage
 

@@ -14,7 +14,8 @@ from django.db.models import QuerySet
 from jobqueue import permissions
 from jobqueue.control import Actor
 
-SURFACE = "api"
+CLIENT, PAGE = "api", "page"
+"""Surfaces: a machine with credentials of its own, and staff in a browser, as on the live page."""
 
 
 class Caller:
@@ -43,10 +44,15 @@ class Caller:
             or "unnamed"
         )
 
+    @property
+    def surface(self) -> str:
+        """Where the caller acts from. It decides which tasks are offered."""
+        return PAGE if self.by_session and getattr(self.user, "is_staff", False) else CLIENT
+
     @cached_property
     def actor(self) -> Actor:
         """As whom `jobqueue.control` acts."""
-        return Actor(self.name, SURFACE)
+        return Actor(self.name, self.surface)
 
     @cached_property
     def owner(self) -> str:

@@ -12,7 +12,6 @@ from rest_framework.response import Response
 
 from jobqueue import control
 from jobqueue.api.access import SIGNED_IN, needs
-from jobqueue.api.caller import SURFACE
 from jobqueue.api.views import ApiView
 from jobqueue.tasks import JobTask
 
@@ -66,10 +65,10 @@ class TasksView(ApiView):
     def get(self, request: Request) -> Response:
         """List the tasks that may be enqueued.
 
-        Those that are exposed to the API, with a schema of their arguments; none for a caller who
-        may not enqueue.
+        Those that are exposed to the API (to staff, for staff with a session), with a schema of
+        their arguments; none for a caller who may not enqueue.
         """
-        offered = control.exposed_tasks(SURFACE) if self.caller.may("enqueue") else []
+        offered = control.exposed_tasks(self.caller.surface) if self.caller.may("enqueue") else []
         return Response({"tasks": [_document(task) for task in offered]})
 
 

@@ -84,11 +84,19 @@ def send_receipt(context, order_id: int) -> dict[str, str]:
     return {"message": message}
 
 
-@task(queue_name="stock", retry=RETRY, timeout=30, takes_context=True, expose={"api", "staff"})
+@task(
+    queue_name="stock",
+    max_attempts=MAX_ATTEMPTS,
+    retry=RETRY,
+    timeout=30,
+    takes_context=True,
+    expose={"api", "staff"},
+)
 def book_delivery(context, sku: str, quantity: int) -> dict[str, int]:
     """Put goods that a supplier has announced on the shelf: one row, however often they say so."""
     if sku not in ARTICLES:
         raise GiveUp(f"The shop has no article {sku!r}.")
     Delivery.objects.create(job_id=context.job_id, sku=sku, quantity=quantity)
+    faults.work_a_little()
     total = Delivery.objects.filter(sku=sku).aggregate(pieces=Sum("quantity"))["pieces"]
     return {"delivered": quantity, "total": total}

@@ -14,7 +14,6 @@ importing this module (`jobqueue.apps`). A check never raises, and none but thos
 | jobqueue.E006 | AUTOCOMMIT of the database is off |
 | jobqueue.E007 | QUEUES is malformed |
 | jobqueue.E008 | HINTS names a way that cannot be gone |
-| jobqueue.E009 | the backend is used without "jobqueue" in INSTALLED_APPS |
 | jobqueue.E010 | "channels" comes before "jobqueue" in INSTALLED_APPS |
 | jobqueue.E011 | the JOBQUEUE setting is malformed, has unknown keys or names what is not there |
 | jobqueue.E012 | SQLite: transactions do not begin IMMEDIATE, or the busy time-out is short |

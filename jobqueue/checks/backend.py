@@ -9,7 +9,6 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from django.apps import apps
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning
 from django.db import connections
@@ -36,7 +35,6 @@ def check_backend(backend: Any) -> list[CheckMessage]:
     options, problems = parse(raw)
     schedules = () if problems else check_schedules(alias)
     return [
-        *_installed(alias),
         *(_option_problem(alias, problem, options) for problem in problems),
         *_paths(alias, options),
         *_queues(alias, backend),
@@ -46,16 +44,6 @@ def check_backend(backend: Any) -> list[CheckMessage]:
         *check_mail(alias, backend, options),
         *schedules,
     ]
-
-
-def _installed(alias: str) -> Iterator[CheckMessage]:
-    if not apps.is_installed("jobqueue"):
-        yield _error(
-            "E009",
-            alias,
-            "uses jobqueue's backend, but the app is not installed.",
-            'Add "jobqueue" to INSTALLED_APPS, before "channels" if that is there.',
-        )
 
 
 # --- options -------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ No row of history has a database-level foreign key into the hot job table: it wo
 job's row for every attempt written.
 """
 
+import jobqueue.models.installed  # noqa: F401 - first: it says what the others could not
 from jobqueue.models.action import Action
 from jobqueue.models.attempt import Attempt
 from jobqueue.models.bulk_operation import BulkOperation, BulkState

@@ -4,7 +4,6 @@ import sys
 
 import pytest
 from django.core.checks import run_checks
-from django.test import modify_settings
 
 from jobqueue.backend import JobQueueBackend
 from jobqueue.checks import check_backend
@@ -321,11 +320,6 @@ def test_notifications_need_postgresql(settings, connection_as):
 
 def test_switched_off_protection_is_a_warning(settings):
     assert ids(check(settings, {"SELF_EXIT": False, "END_SESSIONS": False})) == ["W001", "W002"]
-
-
-def test_backend_without_the_app_is_refused(settings):
-    with modify_settings(INSTALLED_APPS={"remove": ["jobqueue"]}):
-        assert ids(check(settings)) == ["E009"]
 
 
 def test_django_runs_these_checks(settings):

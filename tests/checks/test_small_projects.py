@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from jobqueue.compat import FRAMEWORK_LOGGER
+
 MANAGE = """
 import sys
 for name in {missing!r}:
@@ -33,6 +35,14 @@ settings.configure(
 )
 execute_from_command_line(["manage.py", "check", "--fail-level", "WARNING"])
 """
+FORGOTTEN = """
+import django
+from django.conf import settings
+settings.configure(TASKS={"default": {"BACKEND": "jobqueue.backend.JobQueueBackend"}})
+django.setup()
+from %s import task_backends
+task_backends["default"].check()
+"""
 CORE = ["jobqueue", "django.contrib.contenttypes", "django.contrib.auth"]
 ADMIN = [*CORE, *(f"django.contrib.{name}" for name in ("sessions", "messages", "admin"))]
 API = ("rest_framework", "drf_spectacular", "django_filters")
@@ -51,3 +61,11 @@ def test_checks_pass_with_templates_of_a_new_project(
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "no issues" in done.stdout
+
+
+def test_using_the_backend_without_the_app_says_what_to_do() -> None:
+    script = FORGOTTEN % FRAMEWORK_LOGGER
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    last = done.stderr.splitlines()[-1]
+    assert "ImproperlyConfigured" in last
+    assert '"jobqueue" is not in INSTALLED_APPS' in last

@@ -67,7 +67,7 @@ class Health:
     """The facts. served_queues: those that live workers take jobs from; None means every queue.
 
     new_dead: dead letters of the last hour. hints_error: why hints cannot be sent now, or "".
-    rollups_late: seconds since the rollups were complete, None if they never were.
+    rollups_late: seconds since the oldest attempt ended that is not in the statistics, 0 if none.
     """
 
     served_queues: Sequence[str] | None
@@ -76,7 +76,7 @@ class Health:
     overdue: int
     new_dead: Count
     failing: Sequence[TaskFailures]
-    rollups_late: float | None
+    rollups_late: float
     hints_error: str
     horizon: HorizonHolder | None
     open_transactions: Sequence[OpenTransaction]

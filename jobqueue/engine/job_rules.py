@@ -18,6 +18,7 @@ FAILING_SHARE = 0.5
 DEPLOY_SECONDS = 600.0
 """Two versions side by side are a deployment for so long, and then an omission."""
 LATE_ROLLUPS_SECONDS = 300.0
+"""An attempt may wait so long to be counted: as long as counting rests at most."""
 
 # --- upkeep ----------------------------------------
 
@@ -66,12 +67,11 @@ def overdue(current: Status) -> Iterator[Finding]:
 def late_rollups(current: Status) -> Iterator[Finding]:
     """Statistics that are not those of now."""
     late = current.health.rollups_late
-    if late is None or late > LATE_ROLLUPS_SECONDS:
-        how = "were never counted" if late is None else f"are {late:.0f} s old"
+    if late > LATE_ROLLUPS_SECONDS:
         yield Finding(
             code="statistics_late",
             severity="info",
-            sentence=f"The statistics {how}: schedulers are behind, or none runs.",
+            sentence=f"The statistics are {late:.0f} s old: schedulers are behind, or none runs.",
             way_out="After a burst they catch up. Else start manage.py runworker or runscheduler.",
             seconds=late,
         )

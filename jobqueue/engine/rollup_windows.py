@@ -15,7 +15,7 @@ from django.db.models import F, QuerySet, Sum
 
 from jobqueue.compat import DEFAULT_TASK_BACKEND_ALIAS
 from jobqueue.conf import HOUR_ROLLUP_SECONDS, options_for
-from jobqueue.engine.rollups import HOUR, MINUTE, lateness
+from jobqueue.engine.rollups import HOUR, MINUTE, counted_until
 from jobqueue.exceptions import InvalidArgument
 from jobqueue.models import Rollup
 from jobqueue.states import Outcome
@@ -92,9 +92,7 @@ def window(
     seconds = MINUTE if period_seconds <= minutes_up_to else HOUR
     step = next(s for s in STEPS if s >= seconds and period_seconds / s <= MAX_POINTS)
     since = floor_time(now - timedelta(seconds=period_seconds), step)
-    late = lateness(database)
-    as_of = None if late is None else now - timedelta(seconds=late)
-    return Window(database, since, now, as_of, seconds, step)
+    return Window(database, since, now, counted_until(database, now), seconds, step)
 
 
 def last_minutes(backend: str, now: datetime | None) -> Window:

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from django.db.models import DurationField, ExpressionWrapper, F, Max
+from django.db.models import DurationField, ExpressionWrapper, F
 from django.db.models.functions import Now
 
 from jobqueue import histogram
@@ -112,14 +112,24 @@ def catch_up(storage: Storage, should_stop: Callable[[], bool] = lambda: False) 
     return total
 
 
-def lateness(database: str) -> float | None:
-    """Return for how many seconds the rollups have not been complete; None if they never were."""
-    newest = Attempt.objects.using(database).aggregate(id=Max("id"))["id"]
-    age = ExpressionWrapper(Now() - F("rolled_at"), output_field=DurationField())
-    row = Rolling.objects.using(database).annotate(age=age).first()
-    if newest is None or (row is not None and newest <= row.attempt_id):
-        return 0.0
-    return None if row is None or row.age is None else float(row.age.total_seconds())
+def lateness(database: str) -> float:
+    """Return how many seconds ago the oldest attempt ended that is not counted yet; 0.0 if all are.
+
+    A look into the key of attempts behind the last counted one, however many there are.
+    """
+    row = Rolling.objects.using(database).first()
+    age = ExpressionWrapper(Now() - F("finished_at"), output_field=DurationField())
+    rest = Attempt.objects.using(database).filter(id__gt=row.attempt_id if row else 0)
+    oldest = rest.order_by("id").values_list(age, flat=True).first()
+    return 0.0 if oldest is None else max(float(oldest.total_seconds()), 0.0)
+
+
+def counted_until(database: str, now: datetime) -> datetime | None:
+    """Return up to when attempts are counted; None if some ended and none has ever been."""
+    late = lateness(database)
+    if late and not Rolling.objects.using(database).filter(rolled_at__isnull=False).exists():
+        return None
+    return now - timedelta(seconds=late)
 
 
 def prune_rollups(storage: Storage, should_stop: Callable[[], bool] = lambda: False) -> int:

@@ -6,14 +6,16 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db import connection, transaction
 from django.db.models.functions import Now
+from django.test.utils import CaptureQueriesContext
 
 from jobqueue import control, hints
 from jobqueue.engine import database_rules, job_rules
 from jobqueue.engine.counts import Count
 from jobqueue.engine.findings import RULES, findings
 from jobqueue.engine.health import Crew, Drift, TaskFailures
-from jobqueue.engine.rollups import catch_up
+from jobqueue.engine.rollups import catch_up, lateness
 from jobqueue.engine.status import QueueStatus, Status
 from jobqueue.ids import new_identity
 from jobqueue.models import Job, Queue, Rolling, Worker
@@ -21,7 +23,7 @@ from jobqueue.states import State
 from jobqueue.storage import Storage
 from jobqueue.storage.health import HorizonHolder, IdleSlot, OpenTransaction, TableState
 from tests.statistics.making import attempt, failure, record
-from tests.storage.making import buried, claimed, insert, register
+from tests.storage.making import buried, claimed, insert, register, run_sql
 
 
 @pytest.fixture
@@ -183,11 +185,7 @@ CASES: dict[str, tuple[str, str, Change]] = {
         lambda s: with_health(s, hints_error="TimeoutError: timed out"),
     ),
     "figures are old": ("statistics_late", "info", lambda s: with_health(s, rollups_late=301.0)),
-    "figures were never made": (
-        "statistics_late",
-        "info",
-        lambda s: with_health(s, rollups_late=None),
-    ),
+    "figures are of a moment ago": ("", "", lambda s: with_health(s, rollups_late=299.0)),
 }
 
 
@@ -214,7 +212,7 @@ def test_every_rule_has_a_case(calm: Status) -> None:
 
 
 def test_the_worst_comes_first(calm: Status) -> None:
-    bad = with_health(replace(calm, oldest_unpromoted=60.0), rollups_late=None, overdue=1)
+    bad = with_health(replace(calm, oldest_unpromoted=60.0), rollups_late=400.0, overdue=1)
     bad = replace(bad, unknown_tasks={"app.gone": Count(1)})
     assert [f.severity for f in findings(bad)] == ["error", "error", "warning", "info"]
 
@@ -280,14 +278,39 @@ def test_tasks_are_judged_by_their_last_minutes(storage: Storage) -> None:
 
 
 def test_rollups_are_late_while_attempts_wait_to_be_counted(storage: Storage) -> None:
+    now = datetime.now(UTC)
     assert control.status().health.rollups_late == 0.0
-    record(attempt())
-    assert control.status().health.rollups_late is None
+    record(attempt(now - timedelta(seconds=400)), attempt(now))
+    assert control.status().health.rollups_late == pytest.approx(400, abs=5)
     catch_up(storage)
     assert control.status().health.rollups_late == 0.0
-    record(attempt())
-    Rolling.objects.update(rolled_at=Now() - timedelta(seconds=400))
-    assert control.status().health.rollups_late == pytest.approx(400, abs=5)
+
+
+@pytest.mark.parametrize("rolled", [None, timedelta(days=1)], ids=["never", "a day ago"])
+def test_a_first_attempt_and_one_after_a_quiet_day_make_no_statistics_late(
+    storage: Storage, rolled: timedelta | None
+) -> None:
+    register(storage)
+    Rolling.objects.update(rolled_at=rolled and Now() - rolled)
+    record(attempt(datetime.now(UTC)))
+    assert "statistics_late" not in codes(look())
+
+
+def test_the_oldest_uncounted_attempt_is_found_by_its_key(storage: Storage) -> None:
+    """Its plan reads one row of however many there are."""
+    record(*(attempt() for _ in range(50)))
+    with CaptureQueriesContext(connection) as ran:
+        lateness("default")
+    (asked,) = (query["sql"] for query in ran if "jobqueue_attempt" in query["sql"])
+    assert "LIMIT 1" in asked
+    with transaction.atomic():
+        if connection.vendor == "postgresql":
+            run_sql(connection, "SET LOCAL enable_seqscan = off")
+        explain = "EXPLAIN" if connection.vendor == "postgresql" else "EXPLAIN QUERY PLAN"
+        plan = str(run_sql(connection, f"{explain} {asked}"))
+    assert "jobqueue_attempt_pkey" in plan or "INTEGER PRIMARY KEY (rowid>?)" in plan
+    assert "Sort" not in plan
+    assert "TEMP B-TREE" not in plan
 
 
 def test_jobs_past_their_deadline_are_counted_after_all_patience(storage: Storage) -> None:

@@ -74,6 +74,17 @@ def declared_twice(alias: str) -> set[str]:
     }
 
 
+def not_taken_over(alias: str) -> list[Declaration]:
+    """Return what the code declares and no scheduler has made a row of yet, by name.
+
+    The modules with tasks have to be imported for those that are declared beside them.
+    """
+    declared = declarations(alias)
+    rows = Schedule.objects.using(options_for(alias).database).filter(name__in=declared)
+    there = set(rows.values_list("name", flat=True))
+    return [declared[name] for name in sorted(declared.keys() - there)]
+
+
 def is_declared(alias: str, name: str) -> bool:
     """Return whether the code of this process declares a schedule."""
     return name in declarations(alias)

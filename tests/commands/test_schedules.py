@@ -15,6 +15,31 @@ def hourly(storage):
 
 def test_nothing_is_said_to_be_nothing(jobs):
     assert "no schedule" in jobs("schedules").out
+    assert jobs("schedules", "--json").json == {"schedules": [], "declared": []}
+
+
+def test_what_no_scheduler_has_taken_over_is_named(jobs, settings, hourly):
+    plans = {
+        name: {"task": "tests.app.tasks.record", "cron": "0 6 * * *"}
+        for name in ("hourly", "nightly")
+    }
+    tasks = settings.TASKS["default"]
+    options = {**tasks.get("OPTIONS", {}), "SCHEDULES": plans}
+    settings.TASKS = {"default": {**tasks, "OPTIONS": options}}
+    table, declared = jobs("schedules").out.split("Declared, not yet taken over")
+    assert "hourly" in table
+    assert "  nightly  At 06:00 every day, tests.app.tasks.record" in declared
+    (only,) = jobs("schedules", "--json").json["declared"]
+    assert only == {"name": "nightly", "task": "tests.app.tasks.record"}
+
+
+def test_a_broken_module_with_tasks_hides_no_schedule(jobs, settings, hourly):
+    tasks = settings.TASKS["default"]
+    options = {**tasks.get("OPTIONS", {}), "IMPORTS": ["tests.no_such_module"]}
+    settings.TASKS = {"default": {**tasks, "OPTIONS": options}}
+    ran = jobs("schedules")
+    assert "hourly" in ran.out
+    assert "tests.no_such_module" in ran.err
 
 
 def test_the_list_says_when_each_ticks(jobs, hourly):

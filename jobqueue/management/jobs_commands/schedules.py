@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from django.core.management.base import CommandError
 
 from jobqueue import control
+from jobqueue.declarations import Declaration
+from jobqueue.engine.declared import not_taken_over
+from jobqueue.engine.registry import autodiscover
 from jobqueue.engine.schedule_status import PastTick, ScheduleStatus, history
 from jobqueue.management.jobs_commands.base import Shell, Subcommand, add_json
 from jobqueue.management.jobs_commands.formats import clock_time, whole
@@ -79,12 +82,37 @@ def _run(shell: Shell, name: str) -> None:
 
 def _list(shell: Shell, options: Mapping[str, Any]) -> None:
     found = control.schedules(shell.backend, count=options["count"] if options["json"] else 1)
+    awaited = _not_taken_over(shell)
     if options["json"]:
-        shell.write_json({"schedules": [_document(one) for one in found]})
+        declared = [{"name": one.name, "task": one.task} for one in awaited]
+        shell.write_json({"schedules": [_document(one) for one in found], "declared": declared})
         return
-    if not found:
-        shell.write("There is no schedule. Declare some in OPTIONS['SCHEDULES'].")
-        return
+    if found:
+        _write_table(shell, found)
+    if awaited:
+        shell.write("Declared, not yet taken over: a worker or scheduler does it at its start.")
+        for one in awaited:
+            shell.write(f"  {printable(one.name)}  {one.plan.words()}, {printable(one.task)}")
+    elif not found:
+        shell.write(
+            "There is no schedule. Declare one beside its task with schedule(), or some in "
+            "OPTIONS['SCHEDULES']."
+        )
+
+
+def _not_taken_over(shell: Shell) -> list[Declaration]:
+    """Return the schedules that only the code knows, as far as its modules can be imported."""
+    try:
+        autodiscover(shell.options)
+    except Exception as error:  # any: it is the project's code
+        shell.stderr.write(
+            f"A module with tasks cannot be imported ({printable(str(error))}): schedules that are "
+            "declared beside its tasks are not known here."
+        )
+    return not_taken_over(shell.backend)
+
+
+def _write_table(shell: Shell, found: Sequence[ScheduleStatus]) -> None:
     for line in render(
         ["schedule", "state", "plan", "zone", "next tick", "last tick", "task"],
         [

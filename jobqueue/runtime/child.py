@@ -14,8 +14,10 @@ def main() -> int:
     """Set up Django as the supervisor had it, and run the worker; return its exit code."""
     from jobqueue.runtime.exit_codes import CLEAN, MISCONFIGURED, RECYCLED
     from jobqueue.runtime.spec import ChildSpec
+    from jobqueue.runtime.terminal import share_terminal
 
     spec = ChildSpec.load(sys.argv[1])
+    share_terminal(spec.log_format)
     sys.path[:] = list(spec.sys_path)
     if spec.settings_module:
         os.environ["DJANGO_SETTINGS_MODULE"] = spec.settings_module

@@ -1,4 +1,8 @@
-"""Log set-up of our commands: readable lines on a terminal, JSON lines otherwise."""
+"""Log set-up of our commands: readable lines on a terminal, JSON lines otherwise.
+
+Our own lines, and all that others log to standard error without a form of their own (Django's
+default, and Python's last resort), have one form. What the project has formatted stays as it is.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,8 @@ import logging
 import sys
 import time
 from typing import Any
+
+from jobqueue.compat import FRAMEWORK_LOGGER
 
 
 class JSONFormatter(logging.Formatter):
@@ -32,6 +38,19 @@ class JSONFormatter(logging.Formatter):
         return json.dumps(line, ensure_ascii=False)
 
 
+class TextFormatter(logging.Formatter):
+    """A line for people: time, level, the logger's name unless it is ours, message."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(message)s", "%H:%M:%S")
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
+        """Return the line of a record, without its traceback."""
+        is_ours = record.name.partition(".")[0] == "jobqueue"
+        name = "" if is_ours else f"{record.name}: "
+        return f"{record.asctime} {record.levelname:<7} {name}{record.message.rstrip()}"
+
+
 def _plain(value: Any) -> Any:
     return value if isinstance(value, bool | int | float | None) else str(value)
 
@@ -39,21 +58,31 @@ def _plain(value: Any) -> Any:
 def configure(log_format: str, level: str) -> None:
     """Give the ``jobqueue`` logger a handler on standard error, unless the project gave it one.
 
-    log_format: text, json, or auto (text on a terminal).
+    log_format: text, json, or auto (text on a terminal). Handlers on standard error that have no
+    form of their own get ours.
     """
+    if log_format == "auto":
+        log_format = "text" if sys.stderr.isatty() else "json"
+    formatter = JSONFormatter() if log_format == "json" else TextFormatter()
+    _form_others(formatter)
     logger = logging.getLogger("jobqueue")
     logger.setLevel(level.upper())
     if logger.handlers:
         return
-    if log_format == "auto":
-        log_format = "text" if sys.stderr.isatty() else "json"
     handler = logging.StreamHandler()
     handler.setLevel(level.upper())  # records of loggers below, which may have a level of their own
-    if log_format == "json":
-        handler.setFormatter(JSONFormatter())
-    else:
-        handler.setFormatter(
-            logging.Formatter("%(asctime)s %(levelname)-7s %(message)s", "%H:%M:%S")
-        )
+    handler.setFormatter(formatter)
     logger.addHandler(handler)
     logger.propagate = False
+
+
+def _form_others(formatter: logging.Formatter) -> None:
+    """Give our form to what is logged beside us to the same place in none at all."""
+    loggers = [logging.getLogger(name) for name in (None, "django", FRAMEWORK_LOGGER)]
+    for handler in [logging.lastResort, *(h for logger in loggers for h in logger.handlers)]:
+        if (
+            isinstance(handler, logging.StreamHandler)
+            and handler.formatter is None
+            and handler.stream in (sys.stderr, sys.__stderr__)
+        ):
+            handler.setFormatter(formatter)

@@ -409,6 +409,7 @@ class Supervisor:
         delivery.end(SIGNALS_SECONDS)
         signals.worker_stopped.send_robust(sender=Supervisor, worker=self.identity)
         emit("worker.stopped", worker=self.identity, code=self._exit_code)
+        self._upkeep.say_totals(self.counters())
         box.close()
 
 

@@ -11,6 +11,7 @@ import logging
 import os
 import sys
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from jobqueue.conf import Options
@@ -19,6 +20,7 @@ from jobqueue.runtime.ledger import Counters
 from jobqueue.runtime.loop import Loop
 from jobqueue.runtime.reaper import LOOK_SECONDS, Reaper
 from jobqueue.runtime.scheduler import Scheduler
+from jobqueue.runtime.terminal import StatusLine, shows_status
 from jobqueue.storage import storage_for
 from jobqueue.storage.connections import discard, open_connection
 from jobqueue.tasks import registry
@@ -40,6 +42,8 @@ class Upkeep:
         self._reported_at = 0.0
         self._is_report_failing = False
         self._last = Counters()
+        self._status = StatusLine(sys.stdout) if shows_status(plan.log_format) else None
+        self._status_text = ""
         scheduler = Scheduler(
             plan.backend,
             options,
@@ -80,9 +84,10 @@ class Upkeep:
         return self._scheduler.empty_rounds >= 2 and not self.suspect_waits
 
     def report(self, counters: Counters, healthy: bool) -> None:
-        """Once a second: write the health file, and a line on a terminal."""
+        """Once a second: write the health file, and count on a terminal's line of status."""
         now = time.monotonic()
         if now - self._reported_at < REPORT_SECONDS:
+            self._draw_again()
             return
         try:
             self._write_reports(counters, healthy, now - self._reported_at)
@@ -99,8 +104,21 @@ class Upkeep:
             temporary = self._plan.health_file.with_suffix(".tmp")
             temporary.write_text(_health_text(counters), encoding="utf-8")
             os.replace(temporary, self._plan.health_file)
-        if sys.stdout.isatty() and self._plan.log_format in ("auto", "text"):
-            self._print(counters, seconds)
+        if self._status is not None:
+            self._status_text = self._counts(counters, seconds)
+            self._status.show(self._status_text)
+
+    def _draw_again(self) -> None:
+        """Bring back the line of status, which a line of a child's may have wiped out."""
+        if self._status is not None:
+            with suppress(OSError):
+                self._status.show(self._status_text)
+
+    def say_totals(self, counters: Counters) -> None:
+        """Leave the counts of the whole run on a terminal, as its last line."""
+        if self._status is not None:
+            with suppress(OSError):
+                self._status.end(_totals(counters))
 
     def _report_failed(self, error: OSError) -> None:
         if not self._is_report_failing:
@@ -112,13 +130,9 @@ class Upkeep:
             self._is_report_failing = False
             emit("report.recovered")
 
-    def _print(self, counters: Counters, seconds: float) -> None:
+    def _counts(self, counters: Counters, seconds: float) -> str:
         rate = (counters.succeeded - self._last.succeeded) / seconds if self._reported_at else 0.0
-        sys.stdout.write(
-            f"\r\x1b[Kclaimed {counters.claimed:,}  done {counters.succeeded:,}  "
-            f"failed {counters.failed:,}  {rate:,.0f}/s  running {counters.running:,}"
-        )
-        sys.stdout.flush()
+        return f"{_totals(counters)}  {rate:,.0f}/s  running {counters.running:,}"
 
     def _look_for_suspects(self) -> bool:
         storage = storage_for(self._connection, self._options)
@@ -126,6 +140,10 @@ class Upkeep:
         # Of tasks that this code base has: a process for another's would claim nothing.
         self.suspect_waits = bool(queues) and storage.alone_waiting(queues, registry.names()) > 0
         return False
+
+
+def _totals(counters: Counters) -> str:
+    return f"claimed {counters.claimed:,}  done {counters.succeeded:,}  failed {counters.failed:,}"
 
 
 def _health_text(counters: Counters) -> str:

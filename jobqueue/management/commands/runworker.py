@@ -6,6 +6,7 @@ it. ``manage.py jobs work`` is the same as ours under a name that cannot collide
 
 from __future__ import annotations
 
+import logging
 import re
 import socket
 import sys
@@ -21,7 +22,10 @@ from jobqueue.compat import task_backends
 from jobqueue.conf import Options
 from jobqueue.management.base import ServiceCommand, discover_tasks
 from jobqueue.runtime.supervisor import Supervisor, WorkerPlan
+from jobqueue.runtime.terminal import share_terminal
 from jobqueue.storage.connections import is_direct
+
+logger = logging.getLogger("jobqueue")
 
 SESSIONS_PER_PROCESS = 7
 """Beside one a thread: the fetch loop's, the beat's, the listener's and, opened when they are
@@ -86,15 +90,16 @@ class Command(ServiceCommand):
         if options["channels"] or options["layer"]:
             _hand_over(options)
             return
+        share_terminal(options["log_format"])
         super().handle(*args, **options)
 
     def start(self, engine_options: Options, options: dict[str, Any]) -> None:
         discover_tasks(engine_options)
         plan = _plan(options)
-        self.stderr.write(
-            f"{plan.processes} process(es) of {plan.threads} thread(s), and one more while a "
-            f"suspect runs alone: up to {most_sessions(plan)} database connections, and one for "
-            "each coroutine that uses the database."
+        logger.info(
+            "Up to %d database connections, one of them for each thread, and one more for each "
+            "coroutine that uses the database.",
+            most_sessions(plan),
         )
         direct = is_direct(engine_options.database)
         connections.close_all()

@@ -85,7 +85,7 @@ class OperationsAdmin(ModelAdmin):
             raise BadRequest
         return super().changelist_view(request, extra_context)
 
-    def lookupallowed_to(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
         """Allow the filters that are drawn, and no column beside them.
 
         Django lets a query string compare any column, which would tell arguments to whoever asks

@@ -66,6 +66,26 @@ def test_foreign_job_is_answered_as_one_that_is_not(make_caller, storage):
     assert answers[0] == answers[1]
 
 
+@pytest.mark.parametrize("name", ["attempts", "steps", "log"])
+def test_job_that_becomes_the_callers_while_it_is_looked_for_is_not_found(
+    make_caller, storage, name
+):
+    kim = make_caller("kim")
+    (job_id,) = insert(storage)
+    found: list[str] = []
+
+    def hand_over(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        answer = execute(sql, params, many, context)
+        if "created_by" in sql and "UPDATE" not in sql and not found:
+            found.append(sql)
+            change(job_id, created_by=owner_of(kim))
+        return answer
+
+    with connection.execute_wrapper(hand_over):
+        problem(kim.get(f"/jobs/{job_id}/{name}/"), 404, "job-not-found")
+    assert found
+
+
 def test_name_that_was_given_to_somebody_else_shows_them_nothing(make_caller, storage):
     kim = make_caller("kim")
     insert(storage, created_by=owner_of(kim))

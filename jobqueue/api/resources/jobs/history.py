@@ -21,6 +21,7 @@ from rest_framework.request import Request
 from jobqueue.api.access import SIGNED_IN, needs
 from jobqueue.api.documents import AnyJSON, Document
 from jobqueue.api.paging import PageQuery, page_of
+from jobqueue.api.problems import Problem
 from jobqueue.api.resources.jobs import examples
 from jobqueue.api.resources.jobs.one import IF_NONE_MATCH, JobResource
 from jobqueue.api.values import is_unreadable, moment, shown, text
@@ -122,8 +123,7 @@ class _HistoryView(JobResource):
         """Return the task of a job. Raise Problem if the caller may not know of it."""
         job = self.jobs().filter(id=job_id).only("id", "task").first()
         if job is None:
-            self.require(job_id)
-        assert job is not None
+            raise Problem("job-not-found")
         return job.task
 
     def rows(self, model: Any, job_id: UUID) -> QuerySet[Any]:

@@ -41,6 +41,7 @@ from jobqueue.filters import (
     bindings_of,
     matching,
     parse,
+    refusal_of,
     states_of,
     term,
 )
@@ -70,15 +71,20 @@ class Refused(Exception):
 def filter_of(request: HttpRequest, text: str, specs: Any = ()) -> Filter:
     """Return what search box and sidebar say together. Raise Refused.
 
-    Whoever may not see arguments may not ask for them, either: answers would tell.
+    Whoever may not see payloads may not ask for them, either: answers would tell.
     """
     try:
         chosen = Filter((*parse(text).terms, *chosen_terms(specs)))
     except InvalidFilter as error:
         raise Refused(str(error), error.pointer) from None
-    if any(chosen.of("args")) and not permissions.may(request.user, permissions.VIEW_PAYLOAD):
-        raise Refused(_("You may not see arguments, so you cannot search in them."))
-    return chosen
+    refusal = refusal_of(chosen, permissions.may(request.user, permissions.VIEW_PAYLOAD))
+    if refusal is None:
+        return chosen
+    if refusal.permission:
+        raise Refused(_("You may not see arguments and errors, so you cannot search in them."))
+    raise Refused(
+        _("%(name)s is kept secret: nobody looks for jobs by it.") % {"name": refusal.subject}
+    )
 
 
 def with_states(chosen: Filter, default: frozenset[State]) -> Filter:

@@ -7,7 +7,7 @@ Terms stand side by side, and a job has to match all of them.
 - ``key:value`` compares, ``key:one,other`` takes either, ``-key:value`` takes what does not match.
 - ``key>value``, ``>=``, ``<``, ``<=`` for numbers and times.
 - ``args.user_id:42`` looks into the arguments, also into those given by position.
-- Anything else is text that task, error or reason contain; an id finds that job.
+- Anything else is text that task, error or reason contain; an id finds that job, and only that.
 - Quotes keep spaces, commas and signs together: ``message:"no such order"``.
 - ``*`` at either end of a value stands for anything: ``queue:mail*``.
 
@@ -20,7 +20,7 @@ canonical text, which parses to the same. `matching` makes the query.
 
 from jobqueue.filters.arguments import bindings_of
 from jobqueue.filters.keys import KEYS, STATE_GROUPS
-from jobqueue.filters.privacy import is_kept_secret, tells_payload
+from jobqueue.filters.privacy import Refusal, refusal_of, shown_filter
 from jobqueue.filters.query import DEFAULT_STATES, matching, states_of
 from jobqueue.filters.syntax import parse, term
 from jobqueue.filters.terms import Filter, Term, Value
@@ -31,14 +31,15 @@ __all__ = [
     "KEYS",
     "STATE_GROUPS",
     "Filter",
+    "Refusal",
     "Term",
     "Value",
     "bindings_of",
-    "is_kept_secret",
     "matching",
     "parse",
     "pinned",
+    "refusal_of",
+    "shown_filter",
     "states_of",
-    "tells_payload",
     "term",
 ]

@@ -19,26 +19,35 @@ from django.utils.module_loading import autodiscover_modules
 from jobqueue.engine.registry import registry
 from jobqueue.filters.terms import Filter, Term
 from jobqueue.models.fields import DocumentText
+from jobqueue.redaction import is_secret_name
 from jobqueue.tasks import JobTask
 
 logger = logging.getLogger("jobqueue")
 
 Bindings = Mapping[str, Mapping[str, list[str]]]
-"""For each name: the tasks that have it, by position (as text: it travels as JSON)."""
+"""For each name: the tasks that have it, by position (as text: it travels as JSON).
+
+For a position that a filter names instead: under `SECRET`, the tasks that take a secret there.
+"""
+SECRET = "secret"
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def bindings_of(chosen: Filter) -> dict[str, dict[str, list[str]]]:
     """Return where the arguments that `chosen` names stand in the calls of each known task."""
-    names = {term.path[0] for term in chosen.of("args") if not term.path[0].isdecimal()}
-    found: dict[str, dict[str, list[str]]] = {name: {} for name in sorted(names)}
-    if names:
+    asked = {term.path[0] for term in chosen.of("args")}
+    found: dict[str, dict[str, list[str]]] = {name: {} for name in sorted(asked)}
+    if asked:
         _import_tasks()
-    for task in registry if names else ():
+    for task in registry if asked else ():
         for position, name in enumerate(_positional_names(task)):
-            if name in names:
+            if name in asked:
                 found[name].setdefault(str(position), []).append(task.module_path)
+            if is_secret_name(name):
+                for given in asked:
+                    if given.isdecimal() and int(given) == position:
+                        found[given].setdefault(SECRET, []).append(task.module_path)
     return found
 
 
@@ -60,7 +69,10 @@ def condition(term: Term, bindings: Bindings) -> Q:
     first, *rest = term.path
     values = [value.text for value in term.values]
     if first.isdecimal():
-        return _is_one_of(("args", first, *rest), values)
+        found = _is_one_of(("args", first, *rest), values)
+        # By its name nobody may look for it; by its position they would find it all the same.
+        hidden = bindings.get(first, {}).get(SECRET)
+        return found & ~Q(task__in=sorted(hidden)) if hidden else found
     found = _is_one_of(("kwargs", first, *rest), values)
     for position, tasks in bindings.get(first, {}).items():
         found |= Q(task__in=sorted(tasks)) & _is_one_of(("args", position, *rest), values)

@@ -124,11 +124,12 @@ def _text(column: str, value: Value) -> Q:
 
 
 def _free(value: Value) -> Q:
+    # An id is looked for as such alone: whoever may not search in texts may still find a job.
+    with suppress(ValueError):
+        return Q(id=UUID(value.text))
     found = Q()
     for column in _TEXT_COLUMNS:
         found |= Q(**{f"{column}__icontains": value.text})
-    with suppress(ValueError):
-        found |= Q(id=UUID(value.text))
     return found
 
 

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from jobqueue.engine.watching import Mark
 from jobqueue.exceptions import InvalidFilter
-from jobqueue.filters import DEFAULT_STATES, Filter, is_kept_secret, parse, tells_payload
+from jobqueue.filters import DEFAULT_STATES, Filter, parse, refusal_of
 from jobqueue.live import protocol
 from jobqueue.live.doors import Viewer
 from jobqueue.live.feed import Feed, FeedFull
@@ -284,13 +284,12 @@ def _chosen(message: Subscribe, text: str, viewer: Viewer) -> Filter:
         chosen = parse(text)
     except InvalidFilter as error:
         raise Refusal("invalid-filter", str(error), message.id) from None
-    for term in chosen.terms:
-        if is_kept_secret(term):
-            detail = f"{term.name} is kept secret: nobody looks for jobs by it."
-            raise Refusal("invalid-filter", detail, message.id)
-        if tells_payload(term) and not viewer.may(VIEW_PAYLOAD):
-            raise _denied(message, VIEW_PAYLOAD, f"To look by {term.name or 'free text'}")
-    return chosen
+    refusal = refusal_of(chosen, viewer.may(VIEW_PAYLOAD))
+    if refusal is None:
+        return chosen
+    if refusal.permission:
+        raise Refusal("permission-denied", str(refusal), message.id, refusal.permission)
+    raise Refusal("invalid-filter", str(refusal), message.id)
 
 
 def _denied(message: Subscribe, action: str, what: str) -> Refusal:

@@ -34,6 +34,11 @@ def charge(context, user_id):
     pass
 
 
+@task
+def log_in(name, password):
+    pass
+
+
 def found(text: str, **options) -> list[UUID]:
     chosen = parse(text)
     options.setdefault("bindings", bindings_of(chosen))
@@ -167,7 +172,7 @@ def test_reason_tells_why_a_job_is_blocked(storage):
 
 # --- arguments ------------------------------------------------------------------------------------
 
-SEND, CHARGE = f"{__name__}.send", f"{__name__}.charge"
+SEND, CHARGE, LOG_IN = (f"{__name__}.{name}" for name in ("send", "charge", "log_in"))
 
 
 @pytest.mark.parametrize(
@@ -194,6 +199,16 @@ def test_arguments_are_found_by_name_and_position(storage, arguments, text):
     insert(storage)
     assert found(text) == [job_id]
     assert job_id not in found(f"-{text}")
+
+
+@pytest.mark.parametrize("text", ["args.1:hunter2", "args.01:hunter2"])
+def test_what_its_name_keeps_secret_is_not_found_by_its_position(storage, text):
+    arguments = '{"args":["kim","hunter2"],"kwargs":{}}'
+    insert(storage, arguments=arguments, task=LOG_IN)
+    (other,) = insert(storage, arguments='{"args":[1,"hunter2"],"kwargs":{}}', task=SEND)
+    assert set(found(text)) <= {other}
+    assert found("args.1:hunter2") == [other]
+    assert found("args.0:kim") != []
 
 
 def test_position_is_that_of_the_tasks_own_function(storage):

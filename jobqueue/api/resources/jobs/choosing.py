@@ -23,11 +23,9 @@ from jobqueue.filters import (
     Filter,
     Term,
     Value,
-    is_kept_secret,
     parse,
-    tells_payload,
+    refusal_of,
 )
-from jobqueue.permissions import VIEW_PAYLOAD, permission_for
 from jobqueue.states import State
 
 ARGUMENT = re.compile(r"args(\.[^.:<>=\s\"\\]{1,200}){1,8}")
@@ -140,13 +138,10 @@ def _plain(given: Mapping[str, Any], raw: Mapping[str, Any]) -> Iterator[tuple[s
 
 def check_filter(chosen: Filter, caller: Caller) -> None:
     """Raise Problem for what the caller may not ask for."""
-    for term in chosen.terms:
-        if is_kept_secret(term):
-            detail = f"{term.name} is kept secret: nobody looks for jobs by it."
-            raise Problem("invalid-parameters", errors=[FieldError(detail, parameter=term.name)])
-        if tells_payload(term) and not caller.sees_payload:
-            permission = permission_for(VIEW_PAYLOAD)
-            detail = (
-                f"To look for jobs by {term.name or 'free text'} needs the permission {permission}."
-            )
-            raise Problem("permission-denied", detail, permission=permission)
+    refusal = refusal_of(chosen, caller.sees_payload)
+    if refusal is None:
+        return
+    if refusal.permission:
+        raise Problem("permission-denied", str(refusal), permission=refusal.permission)
+    error = FieldError(str(refusal), parameter=refusal.subject)
+    raise Problem("invalid-parameters", errors=[error])

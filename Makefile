@@ -152,18 +152,24 @@ page-test: page ## run the page's own tests (logic only; those in a browser are 
 demo: venv page-if-possible ## run the shop under kill -9 and audit it (ORDERS=, KILL_EVERY=, FAIL_RATE=, GUARD=off)
 	@$(RUN) manage.py demo
 
-TEST := $(RUN) -m coverage run -m pytest
+TEST := $(RUN) -m pytest
+MEASURED := $(RUN) -m coverage run -m pytest
 # What is the same whatever the database is runs once.
-KNOW_NO_DATABASE := $(foreach name,unit house docs,--ignore=tests/$(name))
-# What mostly waits, for processes and browsers, runs beside what mostly computes.
-WAITING := tests/process tests/browser tests/e2e
+KNOW_NO_DATABASE := $(foreach name,unit house docs demo hints,--ignore=tests/$(name))
+BROWSER := tests/browser tests/e2e
 
+# Three runs at once, about as long as each other. Of the two with worker processes one is measured:
+# to trace the start of a process costs as much as the start.
 .PHONY: test
 test: venv page-if-possible ## run all tests on PostgreSQL and SQLite; fail under the coverage threshold
 	@rm -rf $(CACHE)/coverage && mkdir -p $(CACHE)/coverage
-	@$(call side_by_side,$(TEST) --database=postgres $(WAITING:%=--ignore=%) $(ARGS),$\
-		$(TEST) --database=postgres $(WAITING) $(ARGS),$\
-		$(TEST) --database=sqlite $(KNOW_NO_DATABASE) $(ARGS))
+	@$(call side_by_side,$\
+		status=0; $\
+		$(MEASURED) --database=postgres $(patsubst %,--ignore=%,tests/process $(BROWSER)) $(ARGS) || status=$$?; $\
+		$(TEST) --database=postgres $(BROWSER) $(ARGS) || status=$$?; $\
+		exit $$status,$\
+		$(TEST) --database=postgres tests/process $(ARGS),$\
+		$(MEASURED) --database=sqlite $(KNOW_NO_DATABASE) --ignore=tests/browser --ignore=tests/e2e $(ARGS))
 	@$(MAKE) --no-print-directory coverage
 
 .PHONY: coverage

@@ -12,9 +12,14 @@ import json
 import os
 
 from tests.settings import *  # noqa: F403 - settings build on settings
-from tests.settings import DATABASES, INSTALLED_APPS, TASKS
+from tests.settings import DATABASES, TASKS
 
-INSTALLED_APPS = [*INSTALLED_APPS, *filter(None, os.environ.get("TEST_APPS", "").split(","))]
+# Workers serve no pages. Many processes start here, and each imports what is installed.
+_needed = ["jobqueue", "django.contrib.auth", "django.contrib.contenttypes", "tests.app"]
+INSTALLED_APPS = [*_needed, *filter(None, os.environ.get("TEST_APPS", "").split(","))]
+MIDDLEWARE: list[str] = []
+ROOT_URLCONF = "tests.process.settings"  # a module without pages
+urlpatterns: list[object] = []
 
 TASKS["default"]["OPTIONS"] = {
     "IMPORTS": ["tests.process.tasks"],

@@ -20,8 +20,8 @@ from jobqueue.models import IdempotencyKey, Job
 from jobqueue.storage import postgres_idempotency
 from jobqueue.storage.connections import open_connection
 from tests.api.tasks import CHARGE
-from tests.process.waiting import wait_until
 from tests.storage.making import run_sql
+from tests.waiting import wait_until
 
 ACTOR = control.Actor("kim", "api")
 ANSWER = control.StoredAnswer(201, {}, b"yes")

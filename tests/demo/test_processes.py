@@ -5,7 +5,6 @@ import secrets
 import signal
 import subprocess
 import sys
-import time
 
 import psutil
 import pytest
@@ -14,6 +13,7 @@ from project.demo.fleet import MAX_SURPRISES, Fleet
 from project.demo.options import DemoError
 from project.demo.sweep import TOKEN, started_by, sweep
 from project.shop.checkpoints import Checkpoint, linger, take_reports
+from tests.waiting import wait_until
 
 SLEEPER = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(60)"]
 TALKATIVE_FAILURE = [sys.executable, "-c", "print('no such table'); raise SystemExit(3)"]
@@ -45,7 +45,7 @@ def test_a_service_that_ends_by_itself_is_started_again(fleet):
     fleet.start("sleeper", SLEEPER)
     first = fleet.pid("sleeper")
     os.kill(first, signal.SIGKILL)
-    eventually(lambda: fleet.tend() or fleet.pid("sleeper") != first)
+    wait_until(lambda: fleet.tend() or fleet.pid("sleeper") != first, "another sleeper")
 
 
 def test_a_service_that_cannot_run_is_given_up_with_its_last_words(fleet):
@@ -58,7 +58,7 @@ def test_a_service_that_cannot_run_is_given_up_with_its_last_words(fleet):
             return "exit code 3" in str(error) and "no such table" in str(error)
         return False
 
-    eventually(is_given_up)
+    wait_until(is_given_up, "that the service is given up")
     assert fleet.log_of("failure").read_text().count("no such table") == MAX_SURPRISES + 1
 
 
@@ -104,10 +104,3 @@ def test_a_checkpoint_is_reported_once(tmp_path, settings):
 def test_without_a_directory_nobody_lingers(settings):
     settings.CHECKPOINT_DIR = ""
     linger(Checkpoint(pid=1, job_id="job", order_id=2, fence=3))
-
-
-def eventually(condition) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen within 20 s"
-        time.sleep(0.02)

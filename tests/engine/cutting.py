@@ -8,7 +8,7 @@ import psycopg
 from django.db import connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from tests.process.waiting import wait_until
+from tests.waiting import wait_until
 
 Session = psycopg.Connection[Any]
 

@@ -14,9 +14,9 @@ from jobqueue.models import Job
 from tests.engine.bench import Bench, Ran, leave
 from tests.engine.tasks import plain_job
 from tests.engine.test_signals import heard
-from tests.process.waiting import wait_until
 from tests.runtime.clock import Clock
 from tests.storage.making import register
+from tests.waiting import wait_until
 
 PATIENCE = 60.0
 

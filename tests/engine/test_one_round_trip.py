@@ -11,8 +11,8 @@ from tests.engine.bench import Bench, Ran, effects, leave
 from tests.engine.cutting import cut_line, session_pid, terminate
 from tests.engine.tasks import plain_job
 from tests.engine.test_unknown_commit import literal_finish
-from tests.process.waiting import wait_until
 from tests.storage.making import run_sql
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.postgres_only("SQLite has no round trips to save")
 

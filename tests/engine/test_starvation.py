@@ -17,9 +17,9 @@ from jobqueue.storage import storage_for
 from jobqueue.storage.connections import open_connection, transaction_on
 from tests.engine.bench import Bench, Ran
 from tests.engine.tasks import atomic_job, bodies
-from tests.process.waiting import wait_until
 from tests.storage.conftest import open_storage
 from tests.storage.making import run_sql
+from tests.waiting import wait_until
 
 __all__ = ["open_storage"]
 

@@ -5,8 +5,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -15,6 +13,7 @@ import pytest
 
 from project.servers import PgBouncer, PostgresServer, RedisServer, ServerError
 from project.servers.process import first_ephemeral_port, free_port
+from tests.waiting import wait_until
 
 pytestmark = [
     pytest.mark.process,
@@ -29,13 +28,6 @@ server.start()
 print(server.pid, server.guard.pid, server.folder, flush=True)
 time.sleep(600)
 """
-
-
-def until(condition: Callable[[], bool], seconds: float = 30) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.02)
 
 
 def query(url: str, sql: str) -> object:
@@ -102,7 +94,7 @@ def test_redis_restarts_empty_on_the_same_port(redis_server: RedisServer) -> Non
     with redis.Redis.from_url(redis_server.url) as client:
         client.set("key", "value")
         redis_server.send_signal(signal.SIGKILL)
-        until(lambda: not redis_server.is_running)
+        wait_until(lambda: not redis_server.is_running)
         redis_server.resume()
         assert client.keys() == []
     assert listening_addresses(redis_server.pid) == {"127.0.0.1"}
@@ -120,8 +112,8 @@ def test_a_server_ends_with_its_owner(end: signal.Signals) -> None:
     owner, server, guard, folder = start_owner()
     owner.send_signal(end)
     owner.wait()
-    until(lambda: not psutil.pid_exists(server) and not psutil.pid_exists(guard))
-    until(lambda: not folder.exists())
+    wait_until(lambda: not psutil.pid_exists(server) and not psutil.pid_exists(guard))
+    wait_until(lambda: not folder.exists())
 
 
 def test_a_stopped_server_ends_with_its_owner_too() -> None:
@@ -129,15 +121,15 @@ def test_a_stopped_server_ends_with_its_owner_too() -> None:
     os.kill(server, signal.SIGSTOP)
     owner.kill()
     owner.wait()
-    until(lambda: not psutil.pid_exists(server))
-    until(lambda: not folder.exists())
+    wait_until(lambda: not psutil.pid_exists(server))
+    wait_until(lambda: not folder.exists())
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs Linux's death signal")
 def test_a_server_ends_with_its_guard() -> None:
     owner, server, guard, folder = start_owner()
     os.kill(guard, signal.SIGKILL)
-    until(lambda: not psutil.pid_exists(server))
+    wait_until(lambda: not psutil.pid_exists(server))
     owner.terminate()
     owner.wait()
     shutil.rmtree(folder)

@@ -18,16 +18,7 @@ from jobqueue.models import Job
 from jobqueue.storage import Storage
 from tests.live.conftest import HERE, PATH, PATIENCE_SECONDS, Person
 from tests.storage.making import insert
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    """Wait for what must become so."""
-    tick = threading.Event()
-    for _ in range(int(PATIENCE_SECONDS / 0.02)):
-        if condition():
-            return
-        tick.wait(0.02)
-    raise AssertionError("it did not become so")
+from tests.waiting import wait_until
 
 
 def is_asking() -> bool:

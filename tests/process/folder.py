@@ -14,7 +14,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from tests.process.waiting import wait_until
+from tests.waiting import wait_until
 
 
 class Folder:

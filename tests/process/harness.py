@@ -27,7 +27,7 @@ from jobqueue.storage import storage_for
 from tests.app.models import Effect
 from tests.process.folder import Folder
 from tests.process.storage import FAULTY
-from tests.process.waiting import wait_until
+from tests.waiting import wait_until
 
 CHECKOUT = Path(__file__).parent.parent.parent
 TOKEN = "TEST_PROCESS_TOKEN"

@@ -16,7 +16,7 @@ from types import TracebackType
 from jobqueue import task
 from tests.app.models import Effect
 from tests.process.folder import folder
-from tests.process.waiting import wait_until
+from tests.waiting import wait_until
 
 
 def leave_effect(context, label=""):

@@ -10,7 +10,7 @@ from jobqueue.models import Worker
 from tests.process.harness import Site, outcomes, terminate
 from tests.process.proxy import How, Proxy
 from tests.process.tasks import write_and_wait
-from tests.process.waiting import wait_until
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.postgres_only("on SQLite a file lock says who lives")
 

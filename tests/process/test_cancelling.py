@@ -9,7 +9,7 @@ from tests.process.tasks import (
     wait_in_coroutine,
     wait_to_be_cancelled,
 )
-from tests.process.waiting import wait_until
+from tests.waiting import wait_until
 
 KIM = control.Actor("kim", "shell")
 

@@ -12,8 +12,8 @@ from jobqueue.conf import ASYNC_SLOTS
 from jobqueue.models import Job, Worker
 from tests.process.harness import outcomes
 from tests.process.tasks import nothing, nothing_plain, write
-from tests.process.waiting import wait_until
 from tests.storage.making import run_sql
+from tests.waiting import wait_until
 
 BATCH = 100
 ENQUEUERS = 3

@@ -14,7 +14,7 @@ from tests.process.databases import django_on, migrate, new_database
 from tests.process.harness import outcomes
 from tests.process.new_tasks import write_anew
 from tests.process.tasks import write
-from tests.process.waiting import wait_until
+from tests.waiting import wait_until
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from tests.process.harness import (
 )
 from tests.process.storage import UNGUARDED
 from tests.process.tasks import overstay, write, write_and_wait
-from tests.process.waiting import wait_until
+from tests.waiting import wait_until
 
 SHORT_LEASE = {"LEASE_SECONDS": 2, "HEARTBEAT_SECONDS": 0.3}
 ONLY_THE_GUARD = {"SELF_EXIT": False, "END_SESSIONS": False}

@@ -7,7 +7,7 @@ from tests.process.tasks import (
     nothing_but_litter,
     nothing_but_litter_in_coroutine,
 )
-from tests.process.waiting import PATIENCE_SECONDS, wait_until
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 JOBS = 200
 """Jobs of each kind, of which half fail."""

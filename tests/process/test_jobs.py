@@ -16,7 +16,7 @@ from tests.process.tasks import (
     write,
     write_and_wait,
 )
-from tests.process.waiting import wait_until
+from tests.waiting import wait_until
 
 THREADS = 4
 CORRUPT = {"postgresql": '{"args": 3}', "sqlite": "[1, "}

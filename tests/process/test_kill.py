@@ -8,7 +8,7 @@ import pytest
 from jobqueue.models import Job, Worker
 from tests.process.harness import backends, is_running, outcomes
 from tests.process.tasks import fork_and_wait, wait_and_commit, write, write_and_wait
-from tests.process.waiting import wait_until
+from tests.waiting import wait_until
 
 
 def test_job_of_a_killed_child_runs_again_and_leaves_one_effect(site):

@@ -8,7 +8,7 @@ import pytest
 from jobqueue.models import Job, Worker
 from tests.process.harness import outcomes
 from tests.process.tasks import wait_and_commit, wait_in_coroutine, write_and_wait
-from tests.process.waiting import wait_until
+from tests.waiting import wait_until
 
 LEASE = timedelta(seconds=2)
 

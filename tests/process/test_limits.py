@@ -8,7 +8,7 @@ import signal
 
 from jobqueue.models import Job, Limit, Worker
 from tests.process.tasks import wait_under_a_limit, write
-from tests.process.waiting import wait_until
+from tests.waiting import wait_until
 
 KILLS = int(os.environ.get("TEST_KILLS", "3"))
 

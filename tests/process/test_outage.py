@@ -15,7 +15,7 @@ from tests.plugin import POSTGRES
 from tests.process.databases import django_on, migrate
 from tests.process.harness import Program, Site, outcomes
 from tests.process.tasks import nothing, wait_and_commit, write, write_and_wait
-from tests.process.waiting import wait_until
+from tests.waiting import wait_until
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from tests.process.tasks import (
     write,
     write_and_wait,
 )
-from tests.process.waiting import wait_until
+from tests.waiting import wait_until
 
 POISON = "poison"
 

@@ -9,7 +9,7 @@ from jobqueue.models import Action, Job, Worker
 from jobqueue.runtime.exit_codes import CLEAN
 from tests.process.harness import is_running, outcomes
 from tests.process.tasks import nothing_but_ask_code, wait_and_commit, write
-from tests.process.waiting import wait_until
+from tests.waiting import wait_until
 
 
 def assert_nobody_was_blamed(site):

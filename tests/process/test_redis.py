@@ -6,7 +6,7 @@ import pytest
 
 from project.servers import RedisServer
 from tests.process.harness import Site
-from tests.process.waiting import wait_until
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.postgres_only("hints are the same over any database")
 

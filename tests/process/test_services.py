@@ -7,7 +7,7 @@ from datetime import timedelta
 from jobqueue.models import Job, Schedule, Tick
 from tests.process.harness import outcomes
 from tests.process.tasks import nothing, write, write_and_wait
-from tests.process.waiting import wait_until
+from tests.waiting import wait_until
 
 KEEN = {"LEASE_SECONDS": 1, "HEARTBEAT_SECONDS": 0.3}
 

@@ -23,7 +23,7 @@ from tests.process.tasks import (
     write,
     write_and_wait,
 )
-from tests.process.waiting import wait_until
+from tests.waiting import wait_until
 
 CONTAINER = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
 IN_TRANSACTION = [] if connection.vendor == "sqlite" else [write_and_wait]

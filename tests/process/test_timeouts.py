@@ -17,7 +17,7 @@ from tests.process.tasks import (
     wait_and_commit,
     write,
 )
-from tests.process.waiting import wait_until
+from tests.waiting import wait_until
 
 KINDS = (
     sleep_for_an_hour,

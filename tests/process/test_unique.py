@@ -13,7 +13,7 @@ from jobqueue.models import Job
 from jobqueue.states import LIVE
 from tests.process.harness import outcomes
 from tests.process.tasks import kill_own_process, wait_and_commit, write, write_and_wait
-from tests.process.waiting import wait_until
+from tests.waiting import wait_until
 
 KEY = "account:7"
 SHORT_LEASE = {"LEASE_SECONDS": 2, "HEARTBEAT_SECONDS": 0.3}

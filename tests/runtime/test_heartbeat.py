@@ -14,7 +14,7 @@ from jobqueue.runtime.heartbeat import Heartbeat
 from tests.engine.bench import Bench, Ran, leave
 from tests.engine.cutting import session_pid, terminate
 from tests.engine.tasks import plain_job
-from tests.process.waiting import wait_until
+from tests.waiting import wait_until
 
 POSTGRES = pytest.mark.postgres_only("on SQLite the life lock is a file's")
 

@@ -17,9 +17,9 @@ from jobqueue.storage.connections import open_connection
 from tests.engine import faults
 from tests.engine.bench import Bench, Ran, leave
 from tests.engine.tasks import plain_job
-from tests.process.waiting import wait_until
 from tests.runtime.clock import Clock
 from tests.storage.making import register
+from tests.waiting import wait_until
 
 POSTGRES = pytest.mark.postgres_only("on SQLite a file says who lives, not a session or a lease")
 

@@ -11,8 +11,8 @@ from jobqueue.models import IdempotencyKey
 from jobqueue.storage.connections import transaction_on
 from jobqueue.storage.errors import LOCK_NOT_AVAILABLE, sqlstate
 from jobqueue.storage.records import RequestKey, StoredAnswer
-from tests.process.waiting import wait_until
 from tests.storage.making import run_sql
+from tests.waiting import wait_until
 
 REQUEST = RequestKey("user:1", "jobs", "k", "a" * 64)
 ANSWER = StoredAnswer(201, {"Location": "/jobs/é/"}, b'{"id": 1, "\xc3\xa9": "\\u00e9\\u0000"}\n')

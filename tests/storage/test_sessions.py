@@ -7,14 +7,10 @@ from jobqueue.ids import lock_key, new_identity
 from jobqueue.storage import Storage, storage_for
 from jobqueue.storage.connections import is_direct, open_connection
 from tests.storage.making import run_sql
+from tests.waiting import wait_until
 
 ON_POSTGRES = pytest.mark.postgres_only("SQLite has no sessions")
 ON_SQLITE = pytest.mark.sqlite_only("PostgreSQL has sessions")
-
-
-def eventually(condition) -> None:
-    while not condition():
-        pass
 
 
 @ON_POSTGRES
@@ -32,7 +28,7 @@ def test_the_sessions_of_a_worker_are_ended_by_its_name(storage: Storage) -> Non
         run_sql(spared, "SELECT 1")
         assert storage.end_sessions([new_identity()]) == 0
         assert storage.end_sessions([worker]) == 1
-        eventually(lambda: storage.end_sessions([worker]) == 0)
+        wait_until(lambda: storage.end_sessions([worker]) == 0, "the end of a session")
         with pytest.raises(OperationalError):
             run_sql(doomed, "SELECT 1")
         assert run_sql(spared, "SELECT 1") == [(1,)]
@@ -50,7 +46,7 @@ def test_one_session_is_ended_only_if_it_is_the_workers_own(storage: Storage) ->
         assert storage.end_session(pid, new_identity()) is True  # nothing there by that name
         assert run_sql(doomed, "SELECT 1") == [(1,)]
         assert storage.end_session(pid, worker) is False  # told to, perhaps not gone yet
-        eventually(lambda: storage.end_session(pid, worker))
+        wait_until(lambda: storage.end_session(pid, worker), "the end of a session")
         with pytest.raises(OperationalError):
             run_sql(doomed, "SELECT 1")
     finally:
@@ -64,7 +60,7 @@ def test_a_life_lock_ends_with_its_session(storage: Storage) -> None:
     storage_for(beat).hold_life_lock(worker)
     assert lock_key(worker) in storage.life_locks()
     beat.close()
-    eventually(lambda: lock_key(worker) not in storage.life_locks())
+    wait_until(lambda: lock_key(worker) not in storage.life_locks(), "the end of a session")
 
 
 @ON_POSTGRES
@@ -103,7 +99,8 @@ def test_who_keeps_dead_rows_from_being_removed_is_named(storage: Storage, other
     run_sql(other.connection, "BEGIN ISOLATION LEVEL REPEATABLE READ")
     run_sql(other.connection, "SELECT count(*) FROM jobqueue_job")
     expected = ("session", "a long report", "idle in transaction")
-    eventually(lambda: holder_of(storage) == expected)  # a vacuum may be the older one for a moment
+    # A vacuum may be the older one for a moment.
+    wait_until(lambda: holder_of(storage) == expected, "the name of a session")
     run_sql(other.connection, "ROLLBACK")
 
 

@@ -7,7 +7,7 @@ PATIENCE_SECONDS = 60.0
 """How long anything is waited for: far more than it takes, so that a busy machine passes too."""
 
 
-def wait_until[T](condition: Callable[[], T], what: str) -> T:
+def wait_until[T](condition: Callable[[], T], what: str = "what must come") -> T:
     """Return the first true value of `condition`; AssertionError if `what` never comes."""
     give_up = time.monotonic() + PATIENCE_SECONDS
     while not (value := condition()):

@@ -33,13 +33,14 @@ from jobqueue.compat import (
 from jobqueue.conf import CHUNK_CHARACTERS, Options, job_options
 from jobqueue.engine.delivery import deliver
 from jobqueue.engine.environment import Environment
+from jobqueue.engine.halves import write_in_halves
 from jobqueue.engine.hygiene import clean_connections
 from jobqueue.engine.outcomes import Ended, decide_unrunnable
 from jobqueue.events import emit
 from jobqueue.states import FINISHED, Outcome, State
 from jobqueue.storage import Storage
 from jobqueue.storage.connections import discard
-from jobqueue.storage.errors import is_away, may_pass
+from jobqueue.storage.errors import may_pass
 from jobqueue.storage.moving import SUPERSEDED
 from jobqueue.storage.records import Claim, EndedJob
 
@@ -189,22 +190,15 @@ class _Batch:
         write: Callable[[Sequence[Ended]], list[Fenced]],
         refused: Callable[[Ended, DatabaseError], None],
     ) -> None:
-        """Write `part`, in halves where the database refuses it, until a bad row stands alone."""
-        try:
-            self._unmatched.update(write(part))
-            return
-        except DatabaseError as error:
-            if is_away(error):
-                raise
-            if len(part) == 1:
-                if may_pass(error):  # a time-out, a conflict: it says nothing against the row
-                    self.left.add(_fenced(part[0]))
-                else:
-                    refused(part[0], error)
-                return
-        middle = len(part) // 2
-        self._in_halves(part[:middle], write, refused)
-        self._in_halves(part[middle:], write, refused)
+        """Write `part`; leave for later what is refused alone by a time-out or a conflict only."""
+
+        def refused_alone(one: Ended, error: DatabaseError) -> None:
+            if may_pass(error):  # it says nothing against the row
+                self.left.add(_fenced(one))
+            else:
+                refused(one, error)
+
+        write_in_halves(part, lambda some: self._unmatched.update(write(some)), refused_alone)
 
     def _end_as_failure(self, one: Ended, error: DatabaseError) -> None:
         options = job_options(one.claim.backend, self._options)

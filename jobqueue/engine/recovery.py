@@ -1,9 +1,9 @@
 """Taking jobs back from the dead: who is dead, who is to blame, where each job goes.
 
 Order, always: the worker's row says dead *first* (a compare-and-set), then its sessions are ended,
-and only then, in later statements, its jobs are released by value. Repeated until no session and
-no row is left: a statement in flight outlives its process (seen: 200 rows claimed by a backend
-whose client was gone).
+and only then, in later statements, its jobs are released by value. Repeated, round by round of
+whoever calls, until no session and no row is left: a statement in flight outlives its process
+(seen: 200 rows claimed by a backend whose client was gone).
 
 What a process leaves behind that dies here …
 - after the row says dead: an orphan, which every reaper finds by `orphan_workers`.
@@ -14,11 +14,12 @@ What a process leaves behind that dies here …
 from __future__ import annotations
 
 import logging
-import time
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
+
+from django.db import DatabaseError
 
 from jobqueue.conf import Options, job_options
 from jobqueue.engine.completion import (
@@ -27,6 +28,7 @@ from jobqueue.engine.completion import (
     announce_finished,
     announce_superseded,
 )
+from jobqueue.engine.halves import write_in_halves
 from jobqueue.engine.limits import admit
 from jobqueue.engine.outcomes import next_try
 from jobqueue.events import emit
@@ -36,13 +38,15 @@ from jobqueue.payload import ErrorText, describe_exception
 from jobqueue.retry import RetryPolicy, delay_seconds
 from jobqueue.states import FINISHED, Blame, Outcome, State
 from jobqueue.storage import Storage
+from jobqueue.storage.errors import may_pass
 from jobqueue.storage.moving import as_superseded
-from jobqueue.storage.records import Ending, Held, Orphan
+from jobqueue.storage.records import EndedJob, Ending, Held, Orphan
 
 logger = logging.getLogger("jobqueue")
 
-SETTLE_SECONDS = 5.0
-"""How long one recovery waits for ended sessions to go; the next round goes on where it stopped."""
+MAX_TOLD = 1_000
+"""Refused jobs that are remembered, so that each is told of once."""
+_told: set[Fenced] = set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,14 @@ class Recovered:
     buried: int = 0
     is_settled: bool = True
 
+    def __add__(self, later: Recovered) -> Recovered:
+        return Recovered(
+            self.released + later.released,
+            self.reaped + later.reaped,
+            self.buried + later.buried,
+            later.is_settled,
+        )
+
 
 def declare(storage: Storage, death: Death) -> None:
     """Make a death a fact in the worker's row; harmless when it is one already."""
@@ -104,24 +116,18 @@ def death_of(orphan: Orphan, *, direct: bool) -> Death:
 
 
 def recover(storage: Storage, death: Death, options: Options) -> Recovered:
-    """Declare the worker dead, end its sessions, and give all its jobs a way on."""
+    """Declare the worker dead, end its sessions, and give all its jobs a way on, as far as can be.
+
+    One pass that waits for nothing. It is settled once no session and no job of the worker is left;
+    until then (a session is still ending, a row is locked or refused) call again in a moment.
+    """
     declare(storage, death)
-    until = time.monotonic() + SETTLE_SECONDS
-    total = Recovered()
     ends_sessions = options.end_sessions and death.direct
-    while True:
-        sessions = storage.end_sessions([death.worker]) if ends_sessions else 0
-        held = storage.running_of([death.worker])
-        if held:
-            total = _added(total, release(storage, held, death, options))
-            continue_at_once = not storage.running_of([death.worker])
-        else:
-            continue_at_once = True
-        if continue_at_once and not sessions:
-            return total
-        if time.monotonic() > until:
-            return Recovered(total.released, total.reaped, total.buried, is_settled=False)
-        time.sleep(0.02)
+    sessions = storage.end_sessions([death.worker]) if ends_sessions else 0
+    held = storage.running_of([death.worker])
+    done = release(storage, held, death, options) if held else Recovered()
+    is_left = bool(sessions or (held and storage.running_of([death.worker])))
+    return replace(done, is_settled=not is_left)
 
 
 def release(storage: Storage, held: Sequence[Held], death: Death, options: Options) -> Recovered:
@@ -166,18 +172,43 @@ def _written(
     """Write endings; return what was written, as it was; tell of other jobs that gave way.
 
     A job whose unique key another holds has been cancelled, whatever its ending said. What is left
-    out here (locked, or its twin is just being made) still runs under the dead worker: the next
-    round finds it.
+    out here (locked, refused, or its twin is just being made) still runs under the dead worker: the
+    next round finds it. Raise the error if the database is away.
     """
-    moves = storage.end_many(endings)
+    unmatched: set[Fenced] = set()
+    superseded: dict[UUID, EndedJob] = {}
+
+    def write(part: Sequence[tuple[Held, Ending]]) -> None:
+        moves = storage.end_many([ending for _, ending in part])
+        unmatched.update(moves)
+        superseded.update((job.id, job) for job in moves.superseded)
+
+    def refused(one: tuple[Held, Ending], error: DatabaseError) -> None:
+        job, _ = one
+        unmatched.add((job.id, job.fence))
+        if not may_pass(error):
+            _tell_refused(job, error)
+
+    write_in_halves(list(zip(held, endings, strict=True)), write, refused)
     ours = {ending.id for ending in endings}
-    announce_superseded([job for job in moves.superseded if job.id not in ours])
-    unmatched, superseded = set(moves), {job.id for job in moves.superseded}
+    announce_superseded([job for job in superseded.values() if job.id not in ours])
     return [
         (job, as_superseded(ending) if job.id in superseded else ending)
         for job, ending in zip(held, endings, strict=True)
         if (job.id, job.fence) not in unmatched
     ]
+
+
+def _tell_refused(job: Held, error: DatabaseError) -> None:
+    """Tell once of a job that nothing can be written of; each round tries again."""
+    fenced = job.id, job.fence
+    if fenced in _told:
+        return
+    if len(_told) >= MAX_TOLD:
+        _told.clear()
+    _told.add(fenced)
+    line = str(error).split("\n", 1)[0][:200]
+    emit("job.not_recovered", level=logging.ERROR, job=job.id, task=job.task, error=line)
 
 
 # --- decisions ----------------------------------------
@@ -312,9 +343,3 @@ def _announce(job: Held, ending: Ending) -> None:
         announce_death(job.id, job.task, ending.reason)
     if ending.state in FINISHED:
         announce_finished(job.backend, job.id)
-
-
-def _added(one: Recovered, other: Recovered) -> Recovered:
-    return Recovered(
-        one.released + other.released, one.reaped + other.reaped, one.buried + other.buried
-    )

@@ -17,13 +17,16 @@ from dataclasses import replace
 from uuid import UUID
 
 from jobqueue.conf import Options
-from jobqueue.engine.recovery import Death, declare, recover
+from jobqueue.engine.recovery import Death, Recovered, declare, recover
 from jobqueue.events import emit
 from jobqueue.runtime.loop import Loop
 from jobqueue.storage import Storage, storage_for
 from jobqueue.storage.connections import discard, open_connection
 
 RETRY_SECONDS = 0.5
+AGAIN_SECONDS = 0.02
+"""First pause before what is not settled has its next turn, a session that is just ending; doubled
+up to RETRY_SECONDS."""
 
 
 class Janitor:
@@ -35,6 +38,9 @@ class Janitor:
         self._connection = open_connection(options.database, direct=direct)
         self._deaths: deque[Death] = deque()
         self._declared: set[UUID] = set()
+        self._tried: set[UUID] = set()
+        self._recovered: dict[UUID, Recovered] = {}
+        self._again_seconds = AGAIN_SECONDS
         self.loop = Loop("janitor", self.run_once, RETRY_SECONDS, lambda: discard(self._connection))
 
     def report(self, death: Death) -> None:
@@ -55,7 +61,10 @@ class Janitor:
         self.loop.join(timeout)
 
     def run_once(self) -> bool:
-        """Deal with one death; return whether others wait."""
+        """Deal with one death, as far as can be; return whether others wait.
+
+        Once all that are left have had their turn, the next comes soon at first, then less often.
+        """
         if not self._deaths:
             return False
         storage = storage_for(self._connection, self._options)
@@ -63,20 +72,36 @@ class Janitor:
         death = self._deaths[0]
         self._deaths.rotate(-1)  # unless it is settled, it comes last
         recovered = recover(storage, death, self._options)
-        emit(
-            "worker.recovered",
-            worker=death.worker,
-            released=recovered.released,
-            reaped=recovered.reaped,
-            buried=recovered.buried,
-        )
+        self._tell(death, recovered)
         if recovered.is_settled:
             self._deaths.remove(death)
             self._declared.discard(death.worker)
-        return len(self._deaths) > (0 if recovered.is_settled else 1)
+        else:
+            self._tried.add(death.worker)
+        if any(each.worker not in self._tried for each in self._deaths):
+            return True
+        self._tried.clear()
+        self.loop.soon(self._again_seconds)
+        self._again_seconds *= 2
+        return False
+
+    def _tell(self, death: Death, recovered: Recovered) -> None:
+        """Tell what was given back, in all its turns, once a death is settled."""
+        total = self._recovered.pop(death.worker, Recovered()) + recovered
+        if not total.is_settled:
+            self._recovered[death.worker] = total
+            return
+        emit(
+            "worker.recovered",
+            worker=death.worker,
+            released=total.released,
+            reaped=total.reaped,
+            buried=total.buried,
+        )
 
     def _declare(self, storage: Storage) -> None:
         for death in list(self._deaths):
             if death.worker not in self._declared:
                 declare(storage, death)
                 self._declared.add(death.worker)
+                self._again_seconds = AGAIN_SECONDS

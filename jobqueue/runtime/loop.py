@@ -8,6 +8,7 @@ dead would be worse.
 from __future__ import annotations
 
 import logging
+import math
 import random
 import threading
 import time
@@ -24,8 +25,8 @@ MAX_BACKOFF_SECONDS = 5.0
 class Loop:
     """Calls `run_once` about every `interval` seconds until stopped.
 
-    run_once: returns True to be called again at once. reset: called after an error, to drop a
-    broken connection.
+    run_once: returns True to be called again at once; it may also ask for a short pause (`soon`).
+    reset: called after an error, to drop a broken connection.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class Loop:
         self._interval = interval
         self._reset = reset
         self._pause = 0.0
+        self._soon = math.inf
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
@@ -56,13 +58,19 @@ class Loop:
         """Run in this thread until `stop`."""
         while not self._stopping.is_set():
             self._wake.clear()
+            self._soon = math.inf
             if self._turn():
                 continue
-            self._wake.wait(self._pause or self._interval * random.uniform(0.8, 1.2))
+            pause = min(self._soon, self._interval) * random.uniform(0.8, 1.2)
+            self._wake.wait(self._pause or pause)
 
     def wake(self) -> None:
         """Make the next turn come at once."""
         self._wake.set()
+
+    def soon(self, seconds: float) -> None:
+        """Let the pause after this turn last about `seconds`, if that is less than the interval."""
+        self._soon = seconds
 
     def stop(self) -> None:
         """Ask the loop to end after the turn it is in."""

@@ -3,7 +3,8 @@
 This is where a dead worker is noticed by others than its supervisor: a life lock that went
 missing (within about two seconds), a lease that ran out, a job under an identity without a live
 row, a job well past its deadline. Each is made a fact in the worker's row by compare-and-set
-before anything else (`jobqueue.engine.recovery`).
+before anything else (`jobqueue.engine.recovery`). No look waits for a dead worker's session to
+end, or for a row that somebody has locked: it is looked at again with the next.
 """
 
 from __future__ import annotations
@@ -18,18 +19,19 @@ from uuid import UUID
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from jobqueue.conf import DEADLINE_SLACK_SECONDS, LOCK_LOOK_SECONDS, Options
-from jobqueue.engine.recovery import SETTLE_SECONDS, Death, death_of, reap_overdue, recover
+from jobqueue.engine.recovery import Death, death_of, declare, reap_overdue, recover
 from jobqueue.events import emit
 from jobqueue.ids import lock_key
 from jobqueue.storage import Storage, storage_for
 from jobqueue.storage.connections import discard, open_connection
+from jobqueue.storage.errors import is_away
 from jobqueue.storage.records import WorkerRow
 
 logger = logging.getLogger("jobqueue")
 
 LOOK_SECONDS = 0.5
 """Pause between two looks at the life locks."""
-ORPHAN_PATIENCE_SECONDS = SETTLE_SECONDS + 1.0
+ORPHAN_PATIENCE_SECONDS = 6.0
 """How long the jobs of a worker declared dead are left to whoever declared it: a supervisor knows
 which of them had started, a reaper would suspect them all."""
 FLEET_SUPERVISORS = 3
@@ -47,6 +49,8 @@ class Reaper:
         self._seen_locked: set[UUID] = set()
         self._missing_since: dict[UUID, float] = {}
         self._is_direct = False
+        self._deaths: dict[UUID, Death] = {}
+        self._failing: set[UUID] = set()
 
     def run_once(self) -> bool:
         """Look once at everything; return False (nothing makes the next look urgent)."""
@@ -54,14 +58,42 @@ class Reaper:
         self._notice_connection(storage)
         workers = storage.workers()
         for worker in self._without_lock(storage, workers):
-            recover(storage, Death(worker, "life lock lost"), self._options)
+            death = Death(worker, "life lock lost")
+            declare(storage, death)
+            self._deaths[worker] = death
         self._expire(storage, workers)
         for orphan in storage.orphan_workers(ORPHAN_PATIENCE_SECONDS):
-            recover(storage, death_of(orphan, direct=self._is_direct), self._options)
+            death = death_of(orphan, direct=self._is_direct)
+            self._deaths.setdefault(death.worker, death)
+        self._recover(storage)
         overdue = storage.overdue(DEADLINE_SLACK_SECONDS)
         if overdue:
             reap_overdue(storage, overdue, self._options)
         return False
+
+    def _recover(self, storage: Storage) -> None:
+        """Give what the dead hold a way on; what is not settled then has its turn in the next look.
+
+        One that cannot be dealt with holds up no other. Raise the error if the database is away.
+        """
+        for worker, death in list(self._deaths.items()):
+            try:
+                recovered = recover(storage, death, self._options)
+            except Exception as error:
+                if is_away(error):
+                    raise
+                self._failed(worker, error)
+                continue
+            self._failing.discard(worker)
+            if recovered.is_settled:
+                del self._deaths[worker]
+
+    def _failed(self, worker: UUID, error: Exception) -> None:
+        logger.debug("Worker %s cannot be recovered", worker, exc_info=error)
+        if worker not in self._failing:
+            self._failing.add(worker)
+            line = f"{type(error).__name__}: {error}".split("\n", 1)[0][:300]
+            emit("worker.not_recovered", level=logging.ERROR, worker=worker, error=line)
 
     def reset(self) -> None:
         """Drop the connection; what was seen on it proves nothing any more."""
@@ -131,8 +163,7 @@ class Reaper:
         expired = [death for death in deaths if storage.mark_expired(death.worker, death.blame)]
         for death in expired:
             emit("worker.expired", level=logging.WARNING, worker=death.worker, blamed=death.blamed)
-        for death in expired:
-            recover(storage, death, self._options)
+            self._deaths[death.worker] = death
 
     def _free_for_long(self, workers: Sequence[WorkerRow]) -> list[WorkerRow]:
         """Return those whose life file has been free in looks that span 1.5 s.

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from jobqueue.engine import recovery
 from jobqueue.engine.recovery import Death, reap_overdue, recover, release_uncharged
+from jobqueue.events import subscribe
 from jobqueue.ids import new_identity, session_name
 from jobqueue.models import Job, Worker
 from jobqueue.states import Blame
@@ -18,9 +19,18 @@ from tests.engine import faults
 from tests.engine.bench import Bench, Ran, effects, leave
 from tests.engine.cutting import is_there
 from tests.engine.tasks import atomic_job, plain_job
-from tests.storage.making import register, run_sql
+from tests.storage.making import refusing_ends, register, run_sql
+from tests.waiting import wait_until
 
 POSTGRES = pytest.mark.postgres_only("SQLite has no sessions")
+
+
+@pytest.fixture
+def events():
+    found = []
+    stop = subscribe(found.append)
+    yield found
+    stop()
 
 
 def claim_for(bench: Bench, worker, count: int = 1) -> list[Claim]:
@@ -34,7 +44,20 @@ def claim_for(bench: Bench, worker, count: int = 1) -> list[Claim]:
 
 
 def lose(bench: Bench, worker, **facts):
+    """Take back what a dead worker held, as far as one pass comes."""
     return recover(bench.storage, Death(worker, "killed", **facts), bench.environment.options)
+
+
+def settle(bench: Bench, worker, **facts):
+    """Take back what a dead worker held, in as many passes as it takes; return what came of it."""
+    passes = []
+
+    def is_settled() -> bool:
+        passes.append(lose(bench, worker, **facts))
+        return passes[-1].is_settled
+
+    wait_until(is_settled, "the end of a dead worker's sessions")
+    return sum(passes, recovery.Recovered())
 
 
 # --- order ----------------------------------------
@@ -79,7 +102,7 @@ def test_sessions_that_bear_its_name_are_ended_and_no_others(bench: Bench, admin
         psycopg.connect(url, application_name=session_name(worker)) as its_own,
         psycopg.connect(url, application_name=session_name(new_identity())) as other,
     ):
-        lose(bench, worker)
+        settle(bench, worker)
         assert not is_there(admin, its_own.info.backend_pid)
         assert is_there(admin, other.info.backend_pid)
 
@@ -94,7 +117,7 @@ def test_the_transaction_of_a_frozen_worker_is_rolled_back_with_its_session(benc
         [str(claim.id)],
     )
     frozen.execute("SELECT 1 FROM jobqueue_job WHERE id = %s FOR NO KEY UPDATE", [claim.id])
-    assert lose(bench, worker).is_settled
+    settle(bench, worker)
     with pytest.raises(psycopg.OperationalError):
         frozen.commit()
     frozen.close()
@@ -115,7 +138,7 @@ def test_sessions_stay_where_the_options_say_so(make_bench, admin):
 
 
 def test_a_claim_that_comes_in_late_is_taken_back_too(bench: Bench):
-    """A statement in flight outlives its process; so recovery repeats until nothing is left."""
+    """A statement in flight outlives its process; so nothing is settled until nothing is left."""
     worker = register(bench.storage)
     claim_for(bench, worker)
     late = bench.enqueue(leave, plain_job)
@@ -132,40 +155,52 @@ def test_a_claim_that_comes_in_late_is_taken_back_too(bench: Bench):
         return unmatched
 
     with faults.at("end_many", faults.once(let_the_late_claim_in)):
-        recovered = lose(bench, worker)
-    assert recovered.is_settled
-    assert recovered.reaped == 2
+        assert not lose(bench, worker).is_settled
+    assert Ran(late).state == "running"
+    recovered = lose(bench, worker)
+    assert (recovered.is_settled, recovered.reaped) == (True, 1)
     assert bench.storage.running_of([worker]) == []
 
 
-def test_recovery_goes_on_while_a_session_is_left(bench: Bench):
+def test_a_session_that_does_not_end_at_once_is_told_again_with_each_pass(bench: Bench):
+    """And nobody waits for it: its jobs go on, and so does whoever called."""
     left = [2, 1, 0]
 
     def sessions(storage, proceed):
         return left.pop(0)
 
     worker = register(bench.storage)
-    with faults.at("end_sessions", sessions):
-        recovered = lose(bench, worker)
-    assert (left, recovered.is_settled) == ([], True)
-
-
-def test_recovery_that_cannot_settle_says_so_and_goes_on_in_the_next_round(
-    bench: Bench, monkeypatch
-):
-    monkeypatch.setattr(recovery, "SETTLE_SECONDS", 0.0)
-    worker = register(bench.storage)
     (claim,) = claim_for(bench, worker)
-    with faults.at("end_sessions", lambda storage, proceed: 1):
+    with faults.at("end_sessions", sessions):
         assert not lose(bench, worker).is_settled
-    assert Ran(claim.id).state == "ready"
-    assert lose(bench, worker).is_settled
+        assert (left, Ran(claim.id).state) == ([1, 0], "ready")
+        assert not lose(bench, worker).is_settled
+        assert lose(bench, worker).is_settled
+    assert left == []
 
 
 @POSTGRES
-def test_a_row_that_somebody_has_locked_is_left_to_the_next_round(make_bench, monkeypatch):
+def test_sessions_are_told_to_end_before_the_jobs_start_again(bench: Bench, admin):
+    worker = register(bench.storage)
+    (claim,) = claim_for(bench, worker)
+    name = session_name(worker)
+
+    def look(storage, proceed):
+        wait_until(lambda: not is_there(admin, session.info.backend_pid), "the end of a session")
+        assert Ran(claim.id).state == "running"
+        return proceed()
+
+    with (
+        psycopg.connect(url_in_use("default"), application_name=name) as session,
+        faults.at("end_many", look),
+    ):
+        lose(bench, worker)
+    assert Ran(claim.id).state == "ready"
+
+
+@POSTGRES
+def test_a_row_that_somebody_has_locked_is_left_to_the_next_round(make_bench):
     """A reaper waits for no lock; where sessions cannot be ended it comes again."""
-    monkeypatch.setattr(recovery, "SETTLE_SECONDS", 0.0)
     bench = make_bench(end_sessions=False)
     worker = register(bench.storage)
     locked, free = claim_for(bench, worker, 2)
@@ -175,6 +210,37 @@ def test_a_row_that_somebody_has_locked_is_left_to_the_next_round(make_bench, mo
         assert (Ran(locked.id).state, Ran(free.id).state) == ("running", "ready")
     assert lose(bench, worker).is_settled
     assert Ran(locked.id).state == "ready"
+
+
+# --- refused rows ----------------------------------------
+
+
+@pytest.mark.parametrize("position", [0, 2, 4])
+def test_a_job_that_the_database_refuses_to_move_keeps_no_other_from_its_way(
+    bench: Bench, position, events
+):
+    worker = register(bench.storage)
+    found = claim_for(bench, worker, 5)
+    wanted = ["ready"] * 5
+    wanted[position] = "running"
+    with refusing_ends(found[position].id):
+        for _ in range(2):
+            assert not lose(bench, worker).is_settled
+            assert [Ran(claim.id).state for claim in found] == wanted
+    (told,) = [event.facts for event in events if event.name == "job.not_recovered"]
+    assert (told["job"], "refused by the project" in told["error"]) == (found[position].id, True)
+    assert lose(bench, worker).is_settled
+    assert Ran(found[position].id).state == "ready"
+
+
+def test_a_claim_given_back_and_a_time_out_pass_over_what_is_refused_too(bench: Bench):
+    found = sorted(claim_for(bench, bench.identity, 4), key=lambda claim: claim.id)
+    held = sorted(bench.storage.running_of([bench.identity]), key=lambda job: job.id)
+    with refusing_ends(found[0].id, found[3].id):
+        assert release_uncharged(bench.storage, held[:2]) == 1
+        assert reap_overdue(bench.storage, held[2:], bench.environment.options).reaped == 1
+    states = [Ran(claim.id).state for claim in found]
+    assert states == ["running", "ready", "retrying", "running"]
 
 
 # --- never a live successor ----------------------------------------

@@ -6,7 +6,6 @@ from uuid import UUID, uuid4
 import pytest
 
 from jobqueue.compat import task_finished
-from jobqueue.engine import recovery
 from jobqueue.engine.outcomes import Ended, decide_failure
 from jobqueue.engine.recovery import Death, recover, release_uncharged
 from jobqueue.events import subscribe
@@ -194,9 +193,8 @@ def test_what_had_not_started_gives_way_too_and_is_told_of(bench: Bench, told):
 
 @only_on_postgres
 def test_recovery_leaves_a_job_that_an_open_transaction_decides_about_to_its_next_round(
-    bench: Bench, monkeypatch
+    bench: Bench,
 ):
-    monkeypatch.setattr(recovery, "SETTLE_SECONDS", 0.0)
     worker = register(bench.storage)
     blocked, free = enqueue(), enqueue(key="other")
     names, queues = [atomic_job.module_path], [atomic_job.queue_name]

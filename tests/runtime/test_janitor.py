@@ -3,8 +3,8 @@
 import pytest
 from django.db import OperationalError
 
-from jobqueue.engine import recovery
 from jobqueue.engine.recovery import Death
+from jobqueue.events import subscribe
 from jobqueue.models import Worker
 from jobqueue.runtime.janitor import Janitor
 from jobqueue.storage.records import Moves
@@ -68,17 +68,45 @@ def test_a_death_that_cannot_be_dealt_with_holds_up_no_other(janitor, dead):
     assert (jobs[0].state, janitor.is_done) == ("ready", True)
 
 
-def test_a_row_that_stays_locked_holds_up_no_other_death(janitor, dead, monkeypatch):
-    monkeypatch.setattr(recovery, "SETTLE_SECONDS", 0.0)
+def test_a_row_that_stays_locked_holds_up_no_other_death(janitor, dead):
     workers, jobs = dead
     with faults.at("end_many", locked_for(workers[0])):
         assert janitor.run_once()  # the others wait
         assert janitor.run_once()
-        assert janitor.run_once()
-        assert not janitor.run_once()  # only that is left, again
+        assert not janitor.run_once()  # only that is left
+        assert not janitor.run_once()
     assert [job.state for job in jobs] == ["running", "ready", "ready"]
     janitor.run_once()
     assert (jobs[0].state, janitor.is_done) == ("ready", True)
+
+
+def test_several_that_stay_locked_do_not_make_it_turn_without_a_pause(janitor, dead):
+    def locked(storage, proceed):
+        return Moves((each.id, each.fence) for each in proceed.args[-1])
+
+    with faults.at("end_many", locked):
+        turns = [janitor.run_once() for _ in range(6)]
+    assert turns == [True, True, False] * 2
+
+
+def test_what_was_given_back_is_told_once_when_it_is_settled(bench: Bench, janitor):
+    told = []
+    stop = subscribe(told.append)
+    worker = register(bench.storage)
+    jobs = [holding(bench, worker) for _ in range(2)]
+    janitor.report(Death(worker, "killed", started=set()))
+
+    def all_but_one(storage, proceed):
+        (left, *others) = proceed.args[-1]
+        return Moves([(left.id, left.fence), *storage.end_many(others)])
+
+    with faults.at("end_many", faults.once(all_but_one)):
+        janitor.run_once()
+    janitor.run_once()
+    stop()
+    (event,) = [event for event in told if event.name == "worker.recovered"]
+    assert event.facts == {"worker": worker, "released": 2, "reaped": 0, "buried": 0}
+    assert {job.state for job in jobs} == {"ready"}
 
 
 def test_every_death_is_a_fact_before_the_first_is_dealt_with(bench: Bench, janitor, dead):

@@ -141,3 +141,17 @@ def test_a_stop_before_the_start_means_no_turn():
     loop.stop()
     loop.run()
     assert taken == []
+
+
+def test_a_turn_may_ask_for_a_short_pause():
+    turns = []
+
+    def run_once():
+        turns.append(1)
+        loop.soon(0.001)
+        if len(turns) == 3:
+            loop.stop()
+
+    loop = Loop("test", run_once, interval=3_600.0)
+    loop.run()
+    assert len(turns) == 3

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.db import OperationalError
 from django.utils import timezone
 
 from jobqueue.conf import LOCK_LOOK_SECONDS
@@ -18,7 +19,7 @@ from tests.engine import faults
 from tests.engine.bench import Bench, Ran, leave
 from tests.engine.tasks import plain_job
 from tests.runtime.clock import Clock
-from tests.storage.making import register
+from tests.storage.making import refusing_ends, register
 from tests.waiting import wait_until
 
 POSTGRES = pytest.mark.postgres_only("on SQLite a file says who lives, not a session or a lease")
@@ -425,6 +426,88 @@ def test_a_job_past_its_deadline_is_taken_from_a_live_worker(bench, reaper):
     reaper.run_once()
     assert (ran.state, ran.attempt.outcome) == ("retrying", "timed_out")
     assert not is_dead(bench.identity)
+
+
+def test_a_session_that_does_not_end_keeps_no_look_from_the_other_dead(bench, reaper):
+    gone = [register(bench.storage) for _ in range(2)]
+    jobs = [holding(bench, worker) for worker in gone]
+    told = []
+
+    def never_ends(storage, proceed):
+        told.append(proceed.args[-1])
+        return 1
+
+    Worker.objects.filter(pk__in=gone).delete()
+    with faults.at("is_direct", lambda storage, proceed: True):
+        with faults.at("end_sessions", never_ends):
+            reaper.run_once()
+            assert [job.state for job in jobs] == ["ready"] * 2
+            reaper.run_once()
+        assert sorted(told) == sorted([[worker] for worker in gone] * 2)
+        reaper.run_once()
+        told.clear()
+        with faults.at("end_sessions", never_ends):
+            reaper.run_once()
+    assert told == []
+
+
+@pytest.mark.parametrize("refused", ["of the first", "of the last", "of both", "overdue"])
+def test_a_job_that_the_database_refuses_to_move_holds_up_nobody_else(bench, reaper, refused):
+    gone = sorted(register(bench.storage) for _ in range(2))
+    first, last = (holding(bench, worker) for worker in gone)
+    late, later = (holding(bench, bench.identity) for _ in range(2))
+    Job.objects.filter(pk__in=[late.id, later.id]).update(
+        deadline=timezone.now() - timedelta(seconds=60)
+    )
+    Worker.objects.filter(pk__in=gone).delete()
+    stuck = {"of the first": [first], "of the last": [last], "of both": [first, last]}
+    chosen = [ran.id for ran in stuck.get(refused, [late])]
+    with refusing_ends(*chosen):
+        reaper.run_once()
+    moved = [ran for ran in (first, last, late, later) if ran.id not in chosen]
+    assert "running" not in [ran.state for ran in moved]
+    assert [Ran(job_id).state for job_id in chosen] == ["running"] * len(chosen)
+    reaper.run_once()
+    assert "running" not in [Ran(job_id).state for job_id in chosen]
+
+
+def test_a_worker_that_cannot_be_recovered_is_told_of_once_and_holds_up_no_other(
+    bench, reaper, events
+):
+    gone = sorted(register(bench.storage) for _ in range(2))
+    jobs = [holding(bench, worker) for worker in gone]
+    Worker.objects.filter(pk__in=gone).delete()
+
+    def fail_for_the_first(storage, proceed):
+        if proceed.args[-1] == [gone[0]]:
+            raise ValueError("a bug")
+        return proceed()
+
+    with faults.at("running_of", fail_for_the_first):
+        for _ in range(2):
+            reaper.run_once()
+    assert [job.state for job in jobs] == ["running", "ready"]
+    told = [event.facts["worker"] for event in events if event.name == "worker.not_recovered"]
+    assert told == [gone[0]]
+    reaper.run_once()
+    assert jobs[0].state == "ready"
+
+
+def test_a_database_that_is_away_ends_the_look(bench, reaper):
+    """The loop waits longer then, on a new connection, and says so once."""
+    gone = [register(bench.storage) for _ in range(2)]
+    for worker in gone:
+        holding(bench, worker)
+    Worker.objects.filter(pk__in=gone).delete()
+    asked = []
+
+    def away(storage, proceed):
+        asked.append(proceed.args[-1])
+        raise OperationalError("the connection is closed")
+
+    with faults.at("running_of", away), pytest.raises(OperationalError):
+        reaper.run_once()
+    assert len(asked) == 1
 
 
 def test_a_look_at_a_healthy_fleet_changes_nothing(bench, reaper):

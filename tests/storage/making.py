@@ -2,7 +2,8 @@
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -116,6 +117,35 @@ def run_sql(connection: BaseDatabaseWrapper, sql: str, parameters: Any = None) -
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
         return cursor.fetchall() if cursor.description else []
+
+
+@contextmanager
+def refusing_ends(*jobs: UUID) -> Iterator[None]:
+    """Let the database refuse whatever ends a run of these jobs, as a project's trigger may."""
+    if connection.vendor == "postgresql":
+        chosen = ", ".join(f"'{job_id}'" for job_id in jobs)
+        run_sql(
+            connection,
+            "CREATE FUNCTION refuse_end() RETURNS trigger LANGUAGE plpgsql AS "
+            "$$BEGIN RAISE 'refused by the project'; END$$",
+        )
+        event, action = "FOR EACH ROW", "EXECUTE FUNCTION refuse_end()"
+        drop = "DROP TRIGGER refuse_end ON jobqueue_job", "DROP FUNCTION refuse_end()"
+    else:
+        chosen = ", ".join(f"'{job_id.hex}'" for job_id in jobs)
+        event, action = "", "BEGIN SELECT RAISE(ABORT, 'refused by the project'); END"
+        drop = ("DROP TRIGGER refuse_end",)
+    condition = f"OLD.id IN ({chosen}) AND OLD.state = 'running'"
+    run_sql(
+        connection,
+        f"CREATE TRIGGER refuse_end BEFORE UPDATE ON jobqueue_job {event} "
+        f"WHEN ({condition}) {action}",
+    )
+    try:
+        yield
+    finally:
+        for statement in drop:
+            run_sql(connection, statement)
 
 
 def multiply(template: UUID, ids: Sequence[UUID]) -> None:

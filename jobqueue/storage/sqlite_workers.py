@@ -88,6 +88,7 @@ class SQLiteWorkers(SQLiteStatements):
     def known_tasks(self) -> set[str]:
         return {row[0] for row in self._rows("known_tasks")}
 
+    @writes
     def update_worker_tasks(self, worker: UUID, tasks: Sequence[str]) -> None:
         self._changed("update_worker_tasks", id=worker, tasks=json.dumps(list(tasks)))
 

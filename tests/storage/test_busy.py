@@ -170,6 +170,25 @@ def test_a_claim_waits_for_a_writer_and_then_takes_the_job(
     assert [c.id for c in found] == [job_id]
 
 
+def test_a_worker_that_has_found_more_tasks_waits_for_a_writer(
+    storage: Storage, other: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Clock:
+        """The writer ends when somebody pauses for it."""
+
+        monotonic = staticmethod(time.monotonic)
+
+        def sleep(self, seconds: float) -> None:
+            run_sql(other.connection, "ROLLBACK")
+
+    worker = register(storage)
+    run_sql(storage.connection, "PRAGMA busy_timeout = 0")
+    run_sql(other.connection, "BEGIN IMMEDIATE")
+    monkeypatch.setattr(busy, "time", Clock())
+    storage.update_worker_tasks(worker, ["app.other"])
+    assert storage.known_tasks() == {"app.other"}
+
+
 def test_what_does_not_match_rolls_the_whole_method_back(storage: Storage) -> None:
     held = claimed(storage)
     storage.finish_many(held.worker, [success(held)])

@@ -9,7 +9,8 @@ from django.core.checks import CheckMessage, Error, Warning
 
 from jobqueue.conf import options_for
 from jobqueue.declarations import Declaration
-from jobqueue.engine.declared import aliases_of, declarations, declared_twice
+from jobqueue.engine.aliases import aliases_of
+from jobqueue.engine.declared import declarations, declared_twice
 from jobqueue.engine.schedule_rows import checked
 from jobqueue.exceptions import InvalidSchedule
 

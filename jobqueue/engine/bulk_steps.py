@@ -23,13 +23,13 @@ from uuid import UUID
 
 from django.db.models import F
 
-from jobqueue.conf import jobqueue_aliases, options_for
+from jobqueue.engine.aliases import aliases_of
 from jobqueue.engine.bulk_plan import Dues, change_of
 from jobqueue.engine.bulk_walk import choice_of, next_ids
 from jobqueue.engine.changes import LOCKED, Change, attempt, passed_over, tell
 from jobqueue.engine.operations import ASKED, MAX_ROWS, Actor, Desk
 from jobqueue.events import emit
-from jobqueue.exceptions import InvalidOptions, RowLocked
+from jobqueue.exceptions import RowLocked
 from jobqueue.models import Action, BulkOperation, BulkState
 from jobqueue.payload import storable_text
 from jobqueue.states import State
@@ -75,25 +75,13 @@ def run_step(
 def _take(desk: Desk, clock: datetime, only: int | None) -> BulkOperation | None:
     """Lock and return the running operation whose last step is longest ago."""
     rows = BulkOperation.objects.using(desk.database).filter(
-        state=BulkState.RUNNING, backend__in=_aliases(desk.database)
+        state=BulkState.RUNNING, backend__in=aliases_of(desk.database)
     )
     rows = rows.filter(wait_until__isnull=True) | rows.filter(wait_until__lte=clock)
     if only is not None:
         rows = rows.filter(id=only)
     rows = rows.select_for_update(skip_locked=True, no_key=True)
     return rows.order_by("stepped_at", "id").first()
-
-
-def _aliases(database: str) -> list[str]:
-    """Return the aliases that this process could carry out operations of."""
-    found = []
-    for alias in jobqueue_aliases():
-        try:
-            if options_for(alias).database == database:
-                found.append(alias)
-        except InvalidOptions:
-            continue  # a check says so; others may know better
-    return found
 
 
 def _failed(

@@ -27,7 +27,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from jobqueue.compat import DEFAULT_TASK_BACKEND_ALIAS, Task
-from jobqueue.conf import jobqueue_aliases, options_for
+from jobqueue.conf import options_for
 from jobqueue.declarations import Declaration, declaration
 from jobqueue.engine.schedule_rows import columns_of
 from jobqueue.events import emit
@@ -88,11 +88,6 @@ def not_taken_over(alias: str) -> list[Declaration]:
 def is_declared(alias: str, name: str) -> bool:
     """Return whether the code of this process declares a schedule."""
     return name in declarations(alias)
-
-
-def aliases_of(database: str) -> list[str]:
-    """Return the aliases whose schedules live in a database: one scheduler ticks them all."""
-    return [alias for alias in jobqueue_aliases() if options_for(alias).database == database]
 
 
 def sync(alias: str) -> list[str]:

@@ -13,7 +13,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from jobqueue import hints
 from jobqueue.conf import Options
-from jobqueue.engine.declared import aliases_of, is_declared, sync
+from jobqueue.engine.aliases import aliases_of
+from jobqueue.engine.declared import is_declared, sync
 from jobqueue.engine.limits import sweep_limits
 from jobqueue.engine.retention import prune, prune_requests, scrub
 from jobqueue.engine.sweeps import expire_due, obey_requests, promote_due, sweep_unknown

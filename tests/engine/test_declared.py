@@ -7,7 +7,8 @@ from django.db.models.functions import Now
 
 from jobqueue import control, schedule
 from jobqueue.control import Actor
-from jobqueue.engine import declared
+from jobqueue.engine import aliases, declared
+from jobqueue.engine.aliases import aliases_of
 from jobqueue.engine.declared import declarations, is_declared, sync
 from jobqueue.engine.ticking import tick_schedules
 from jobqueue.events import subscribe
@@ -26,6 +27,7 @@ LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
 def nothing_beside_tasks(monkeypatch):
     monkeypatch.setattr(declared, "_declared", {})
     monkeypatch.setattr(declared, "_told", set())
+    monkeypatch.setattr(aliases, "_told", set())
 
 
 @pytest.fixture
@@ -176,8 +178,8 @@ def test_aliases_of_one_database_have_their_own_schedules(settings, storage):
         "slow": {**base, "OPTIONS": {"SCHEDULES": {"two": REPORT}, "TIMEOUT": 7}},
         "elsewhere": {**base, "OPTIONS": {"DATABASE": "other"}},
     }
-    assert declared.aliases_of("default") == ["default", "slow"]
-    for alias in declared.aliases_of("default"):
+    assert aliases_of("default") == ["default", "slow"]
+    for alias in aliases_of("default"):
         sync(alias)
     assert set(Schedule.objects.values_list("name", "backend", "undeclared_at")) == {
         ("one", "default", None),
@@ -187,3 +189,20 @@ def test_aliases_of_one_database_have_their_own_schedules(settings, storage):
     tick_schedules(storage, ["default", "slow"], is_declared)
     jobs = dict(Job.objects.values_list("schedule", "timeout"))
     assert jobs == {"one": 1_800.0, "two": 7.0}
+
+
+def test_an_alias_whose_options_are_wrong_is_told_of_once_and_stops_no_other(settings):
+    base = settings.TASKS["default"]
+    settings.TASKS = {
+        "broken": {**base, "OPTIONS": {"TIMEOUT": "soon"}},
+        "default": {**base, "OPTIONS": {"SCHEDULES": {"one": REPORT}}},
+    }
+    told = []
+    stop = subscribe(told.append)
+    try:
+        assert aliases_of("default") == aliases_of("default") == ["default"]
+    finally:
+        stop()
+    (event,) = [event for event in told if event.name == "alias.refused"]
+    assert event.facts["alias"] == "broken"
+    assert "TIMEOUT" in event.facts["error"]

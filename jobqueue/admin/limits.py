@@ -97,7 +97,7 @@ class LimitAdmin(OperationsAdmin):
         return self._page(request, unquote(object_id), None)
 
     def _page(self, request: HttpRequest, key: str, form: LimitForm | None) -> HttpResponse:
-        found = next((one for one in control.limits(home.alias()) if one.key == key), None)
+        found = next(iter(control.limits(home.alias(), keys=[key])), None)
         initial = {"running": found.running, "rate": found.rate, "per": found.per} if found else {}
         may = self.may(request, "set_limit")
         context = {

@@ -111,10 +111,8 @@ def start(
     given = {"run_at": run_at, "spread": spread, "priority": priority, "queue": queue}
     given = {name: value for name, value in given.items() if value is not None}
     parameters = _parameters(desk, verb, given | ({"reason": reason} if reason else {}))
-    # To spread evenly the number must be known to the last; else it is only shown.
-    cap = None if "spread" in parameters else COUNT_CAP + 1
-    count = len(choice.ids) or _count(choice.jobs(desk.database), cap)
-    return desk.transact(lambda storage: _insert(desk, choice, parameters, count, cap))
+    count = len(choice.ids) or _count(choice.jobs(desk.database), COUNT_CAP + 1)
+    return desk.transact(lambda storage: _insert(desk, choice, parameters, count))
 
 
 def stop(operation_id: int, actor: Actor, *, backend: str = DEFAULT_TASK_BACKEND_ALIAS) -> None:
@@ -209,8 +207,8 @@ def _spread(given: object) -> float:
     return float(seconds)  # type: ignore[arg-type]
 
 
-def _count(jobs: QuerySet[Any], most: int | None) -> int:
-    return (jobs if most is None else jobs.order_by()[:most]).count()
+def _count(jobs: QuerySet[Any], most: int) -> int:
+    return jobs.order_by()[:most].count()
 
 
 def _top(jobs: QuerySet[Any], column: str) -> dict[str, int]:
@@ -221,10 +219,8 @@ def _top(jobs: QuerySet[Any], column: str) -> dict[str, int]:
 # --- writing --------------------------------------------------------------------------------------
 
 
-def _insert(
-    desk: Desk, choice: Choice, parameters: Mapping[str, Any], count: int, cap: int | None
-) -> BulkOperation:
-    is_capped = cap is not None and count >= cap
+def _insert(desk: Desk, choice: Choice, parameters: Mapping[str, Any], count: int) -> BulkOperation:
+    is_capped = count > COUNT_CAP
     detail: dict[str, Any] = {"backend": desk.backend, "parameters": dict(parameters)}
     detail |= {"filter": str(choice.chosen)} if choice.chosen else {"ids": len(choice.ids)}
     action = desk.record(f"bulk {choice.verb}", 0, target="bulk operation", detail=detail)

@@ -122,6 +122,8 @@ class _Step:
     def carry_out(self) -> None:
         """Give the next jobs their turn, and write down how far the operation is."""
         operation = self._operation
+        if operation.total_is_capped and "spread" in operation.parameters:
+            self._count_all()
         if operation.walked:
             self._try_again()
         else:
@@ -132,6 +134,14 @@ class _Step:
         if self._changed:
             actions = Action.objects.using(self._desk.database).filter(pk=operation.action)
             actions.update(count=F("count") + self._changed)
+
+    def _count_all(self) -> None:
+        """Count to the last, once: to spread them evenly the number must be known.
+
+        Here, as whoever began the operation was not to wait for it.
+        """
+        self._operation.total = choice_of(self._operation).jobs(self._desk.database).count()
+        self._operation.total_is_capped = False
 
     # --- the walk -----------------------------------------------------------------------------
 

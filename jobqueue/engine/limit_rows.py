@@ -7,12 +7,12 @@ nobody start until there is room.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, F, QuerySet, Value
+from django.db.models import Count, F, Q, QuerySet, Value
 from django.db.models.functions import Concat, Now, StrIndex, Substr
 
 from jobqueue.compat import DEFAULT_TASK_BACKEND_ALIAS
@@ -106,11 +106,19 @@ def reset_limit(key: str, actor: Actor, *, backend: str = DEFAULT_TASK_BACKEND_A
     return _outcome("reset", desk.transact(run))
 
 
-def limits(backend: str = DEFAULT_TASK_BACKEND_ALIAS) -> list[LimitStatus]:
-    """Return the limits that anybody has set or the code says, by key, with what is under them."""
+def limits(
+    backend: str = DEFAULT_TASK_BACKEND_ALIAS, *, keys: Collection[str] | None = None
+) -> list[LimitStatus]:
+    """Return the limits that anybody has set or the code says, by key, with what is under them.
+
+    keys: only these; then only the jobs under them are counted.
+    """
     database = options_for(backend).database
-    rows = list(Limit.objects.using(database).order_by("key")[:MAX_LISTED])
-    counts = _counts(database, [row.key for row in rows])
+    found = Limit.objects.using(database).order_by("key")
+    if keys is not None:
+        found = found.filter(key__in=keys)
+    rows = list(found[:MAX_LISTED])
+    counts = _counts(database, [row.key for row in rows], are_all=keys is None)
     return [_status(row, counts) for row in rows]
 
 
@@ -204,8 +212,11 @@ def _status(row: Limit, counts: Counts) -> LimitStatus:
     )
 
 
-def _counts(database: str, keys: Sequence[str]) -> Counts:
-    """Return how many jobs run and are blocked under each of `keys`, by key and state."""
+def _counts(database: str, keys: Sequence[str], *, are_all: bool) -> Counts:
+    """Return how many jobs run and are blocked under each of `keys`, by key and state.
+
+    are_all: there are no others, so that every job with a limit counts.
+    """
     jobs = Job.objects.using(database)
     live = jobs.filter(limit_key__isnull=False, state__in=[State.RUNNING, State.BLOCKED])
     live = live.exclude(state=State.BLOCKED, reason__gt="limit").exclude(
@@ -214,11 +225,22 @@ def _counts(database: str, keys: Sequence[str]) -> Counts:
     colon = StrIndex(Concat("limit_key", Value(":")), Value(":"))
     by_name = live.annotate(limit_name=Substr("limit_key", 1, colon - 1))
     single = [key for key in keys if ":" in key]
+    names = [key for key in keys if ":" not in key]
+    if not are_all:
+        by_name = by_name.filter(_of_names(names))
     queues = [key.removeprefix(f"{QUEUE}:") for key in single if key.startswith(f"{QUEUE}:")]
-    found = _grouped(by_name, "limit_name", str)
+    found = _grouped(by_name, "limit_name", str) if names else {}
     found |= _grouped(live.filter(limit_key__in=single), "limit_key", str)
     running = jobs.filter(state=State.RUNNING, queue__in=queues)
     return found | _grouped(running, "queue", lambda queue: f"{QUEUE}:{queue}")
+
+
+def _of_names(names: Sequence[str]) -> Q:
+    """Return what the keys of these names have in common."""
+    chosen = Q(limit_key__in=names)
+    for name in names:
+        chosen |= Q(limit_key__startswith=f"{name}:")
+    return chosen
 
 
 def _grouped(rows: QuerySet[Job], by: str, named: Callable[[str], str]) -> Counts:

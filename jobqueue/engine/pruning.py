@@ -16,6 +16,7 @@ from django.db.models.functions import Now
 
 from jobqueue.compat import DEFAULT_TASK_BACKEND_ALIAS
 from jobqueue.conf import MIN_ATTEMPT_AGE_SECONDS
+from jobqueue.engine.counts import Count, capped_count
 from jobqueue.engine.operations import Actor, Desk, Outcome
 from jobqueue.engine.retention import WORKER_RETENTION_SECONDS, rules_of, walk
 from jobqueue.exceptions import InvalidArgument
@@ -41,12 +42,15 @@ def prune(
 
     older_than: seconds since they ended, at least a day; None takes each state's RETENTION, which
     may say that it is kept. states: of succeeded, cancelled, dead; None takes all of them.
-    dry_run: only count. progress: called with the number deleted so far, after each batch.
+    dry_run: only count, as far as `COUNT_LIMIT`. progress: called with the number deleted so far,
+    after each batch.
     """
     desk = Desk(actor, backend)
     rules = _rules(desk, older_than, states)
     if dry_run:
-        return Outcome("pruned", given_counts={"would be pruned": _count(desk, rules)})
+        found = _count(desk, rules)
+        more = "or more " * (found.relation != "eq")
+        return Outcome("pruned", given_counts={f"{more}would be pruned": found.value})
     count = _Batches(desk, progress, rules).delete()
     desk.storage().prune_workers(WORKER_RETENTION_SECONDS)
     return Outcome("pruned", given_counts={"pruned": count})
@@ -70,8 +74,11 @@ def _rules(desk: Desk, older_than: float | None, states: Iterable[str] | None) -
     return [AgeRule(state, None, older_than) for state in chosen]
 
 
-def _count(desk: Desk, rules: Sequence[AgeRule]) -> int:
-    """Return how many jobs the rules find now; those of a queue go before those of a state."""
+def _count(desk: Desk, rules: Sequence[AgeRule]) -> Count:
+    """Return how many jobs the rules find now; those of a queue go before those of a state.
+
+    Read in the order of ids, where old jobs come first.
+    """
     chosen = Q(pk__in=[])
     for rule in rules:
         if rule.seconds is None:
@@ -83,7 +90,7 @@ def _count(desk: Desk, rules: Sequence[AgeRule]) -> int:
         else:
             found &= Q(queue=rule.queue)
         chosen |= found
-    return Job.objects.using(desk.database).filter(chosen).count()
+    return capped_count(Job.objects.using(desk.database).filter(chosen).order_by("id"))
 
 
 class _Batches:

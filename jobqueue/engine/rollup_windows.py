@@ -107,8 +107,11 @@ def busiest(over: Window, by: str) -> tuple[list[str], int]:
     """Return the names with most attempts, and how many more there are."""
     column = COLUMN[by]
     totals = over.rows(KIND[by]).values_list(column).annotate(count=Sum(ENDED))
-    names = [name for name, _ in totals.order_by("-count", column)]
-    return names[:MAX_NAMES], max(len(names) - MAX_NAMES, 0)
+    names = [name for name, _ in totals.order_by("-count", column)[: MAX_NAMES + 1]]
+    if len(names) <= MAX_NAMES:
+        return names, 0
+    known = over.rows(KIND[by]).order_by().values(column).distinct().count()
+    return names[:MAX_NAMES], known - MAX_NAMES
 
 
 def floor_time(time: datetime, seconds: int) -> datetime:

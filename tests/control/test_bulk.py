@@ -505,8 +505,22 @@ def test_progress_is_told_where_it_is_known(storage, actor, small, monkeypatch):
     make(3)
     operation = control.bulk_start("requeue", actor, filter="state:dead")
     assert (operation.total, operation.total_is_capped, operation.fraction) == (2, True, None)
-    spread = control.bulk_start("requeue", actor, filter="state:dead", spread=60)
-    assert (spread.total, spread.total_is_capped) == (3, False)
+
+
+def test_what_is_spread_is_counted_to_the_last_when_it_is_carried_out(
+    storage, actor, small, monkeypatch
+):
+    """Not before: whoever asks for it would wait."""
+    monkeypatch.setattr(bulk, "COUNT_CAP", 2)
+    jobs = make(3)
+    operation = control.bulk_start(
+        "requeue", actor, filter="state:dead", run_at=timedelta(hours=1), spread=60
+    )
+    assert (operation.total, operation.total_is_capped) == (2, True)
+    operation = steps(operation)
+    assert (operation.total, operation.total_is_capped) == (3, False)
+    dues = sorted(Job.objects.filter(id__in=jobs).values_list("run_at", flat=True))
+    assert [(due - dues[0]).total_seconds() for due in dues] == [0.0, 20.0, 40.0]
 
 
 # --- preview --------------------------------------------------------------------------------------

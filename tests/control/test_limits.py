@@ -3,6 +3,7 @@
 import pytest
 
 from jobqueue import control, hints
+from jobqueue.engine import limit_rows
 from jobqueue.engine.limits import Wish, sweep_limits, take
 from jobqueue.exceptions import InvalidArgument
 from jobqueue.models import Action, Limit, Queue
@@ -93,6 +94,26 @@ def test_counts_are_those_of_the_name_of_one_key_and_of_a_queue(storage, actor, 
     control.set_limit("queue:default", actor, running=9)
     counts = {one.key: (one.running_now, one.blocked_now) for one in control.limits()}
     assert counts == {"customer": (3, 1), KEY: (2, 1), "queue:default": (3, 0)}
+    for key, expected in counts.items():
+        (found,) = control.limits(keys=[key])
+        assert (found.key, (found.running_now, found.blocked_now)) == (key, expected)
+    assert [one.key for one in control.limits(keys=[KEY, "gone"])] == [KEY]
+
+
+def test_to_ask_for_one_limit_counts_the_jobs_of_no_other(storage, coded, monkeypatch):
+    other = CodedLimit(key="cust", running=2, rate=None, per=None, source="app.tasks.other")
+    storage.seed_limits([other], ["default"])
+    insert(storage, 2, limit_key=KEY)
+    start(storage, register(storage))
+    counted = []
+    real = limit_rows._grouped
+    monkeypatch.setattr(
+        limit_rows, "_grouped", lambda *given: counted.append(real(*given)) or counted[-1]
+    )
+    control.limits(keys=["cust"])
+    assert not any(counted)
+    control.limits()
+    assert any(counted)
 
 
 def test_doing_it_twice_changes_nothing_the_second_time(actor, coded):

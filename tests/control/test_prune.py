@@ -1,12 +1,14 @@
 """Pruning: small batches that each count themselves in the Action row."""
 
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from django.db.models.functions import Now
 
 from jobqueue import control
-from jobqueue.engine import retention
+from jobqueue.engine import pruning, retention
+from jobqueue.engine.counts import capped_count
 from jobqueue.exceptions import InvalidArgument
 from jobqueue.models import Action, Attempt, Job
 from tests.storage.making import buried, insert
@@ -65,6 +67,11 @@ def test_dry_run_counts_and_deletes_nothing(actor, old_dead):
     assert str(control.prune(actor, older_than=DAY, dry_run=True)) == "3 would be pruned"
     assert Job.objects.count() == 3
     assert not Action.objects.exists()
+
+
+def test_a_dry_run_counts_no_further_than_anybody_reads(actor, old_dead, monkeypatch):
+    monkeypatch.setattr(pruning, "capped_count", partial(capped_count, limit=2))
+    assert str(control.prune(actor, older_than=DAY, dry_run=True)) == "2 or more would be pruned"
 
 
 def test_batches_add_up_in_one_action_row(actor, old_dead, monkeypatch):

@@ -159,7 +159,7 @@ class LimitView(ApiView):
         return HttpResponse(status=204)
 
     def _document(self, key: str) -> dict[str, Any]:
-        found = [limit for limit in control.limits(self.backend) if limit.key == key]
+        found = control.limits(self.backend, keys=[key])
         if not found:
             raise Problem("not-found")
         return document_of(found[0])

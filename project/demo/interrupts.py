@@ -18,7 +18,7 @@ def interrupted_once() -> Iterator[None]:
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         for each in NUMBERS:
-            signal.signal(each, signal.SIG_IGN)
+            signal.signal(each, _pass_over)
         raise KeyboardInterrupt
 
     before = {number: signal.signal(number, interrupt) for number in NUMBERS}
@@ -27,3 +27,7 @@ def interrupted_once() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _pass_over(number: int, frame: FrameType | None) -> None:
+    """Do nothing. Not SIG_IGN: Python prints an error for one that has arrived by then."""

@@ -108,7 +108,8 @@ def run_inner(environment: Mapping[str, str]) -> int:
         code = inner.wait()
     except KeyboardInterrupt:
         inner.terminate()  # nothing new where the terminal has told it already
-        code = inner.wait(CLEAN_UP_SECONDS)
+        inner.wait(CLEAN_UP_SECONDS)
+        return INTERRUPTED  # however far it was: it may have let go of its handlers by now
     return code if code >= 0 else 128 - code
 
 

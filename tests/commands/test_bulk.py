@@ -7,6 +7,7 @@ import pytest
 from jobqueue import control
 from jobqueue.engine import bulk, bulk_walk
 from jobqueue.engine.bulk_steps import run_step
+from jobqueue.management.endings import INTERRUPTED
 from jobqueue.management.jobs_commands import bulk as bulk_command
 from jobqueue.models import Action, BulkOperation, Job
 from tests.control.test_bulk import make
@@ -162,7 +163,7 @@ def test_interrupt_ends_the_watching_not_the_operation(storage, jobs, monkeypatc
 
     monkeypatch.setattr(control, "bulk_step", interrupt)
     ran = jobs("bulk", "start", "requeue", "state:dead")
-    assert ran.code == 1
+    assert ran.code == INTERRUPTED
     assert "goes on wherever a runworker" in str(ran.error)
     assert BulkOperation.objects.get().state == "running"
 

@@ -1,5 +1,6 @@
 """The command as a whole: help, backends, errors, and the alias of runworker."""
 
+import os
 import subprocess
 import sys
 
@@ -8,12 +9,14 @@ from django.core.management import CommandError, call_command
 from django.db.utils import OperationalError, ProgrammingError
 
 from jobqueue import control
+from jobqueue.management.commands.jobs import Command as Jobs
 from jobqueue.management.commands.runworker import (
     SESSIONS_PER_PROCESS,
     SESSIONS_PER_SUPERVISOR,
     most_sessions,
 )
 from jobqueue.management.commands.runworker import Command as RunWorker
+from jobqueue.management.endings import INTERRUPTED, NOBODY_READS, quiet_endings
 from jobqueue.management.jobs_commands import SUBCOMMANDS
 from jobqueue.runtime.supervisor import WorkerPlan
 from tests.conftest import CHECKOUT
@@ -49,6 +52,52 @@ def test_list_of_commands_fits_a_screen(capsys):
     text = capsys.readouterr().out
     assert all(f"    {part.name} " in text for part in SUBCOMMANDS)
     assert max(map(len, text.splitlines())) <= 100
+
+
+def test_no_command_lists_them_a_line_each(capsys):
+    with pytest.raises(SystemExit) as ended:
+        Jobs().run_from_argv(["manage.py", "jobs"])
+    assert ended.value.code == 2  # a script whose variable is empty has not asked for help
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split()[0] for line in lines[2:]] == [part.name for part in SUBCOMMANDS]
+    assert max(map(len, lines)) <= 80
+    assert not any(line.endswith("…") for line in lines)
+
+
+def test_no_command_from_code_is_refused(jobs):
+    assert jobs().code == 2
+    assert "status, list" in str(jobs().error)
+
+
+def test_what_a_command_does_not_know_shows_its_own_usage(capsys):
+    with pytest.raises(SystemExit) as ended:
+        Jobs().run_from_argv(["manage.py", "jobs", "show", "x", "--no-such-option"])
+    assert ended.value.code == 2
+    err = capsys.readouterr().err
+    assert "usage: manage.py jobs show" in err
+    assert "--no-such-option" in err
+
+
+def test_ctrl_c_ends_a_command_without_a_traceback(monkeypatch, capsys):
+    def interrupt(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(control, "status", interrupt)
+    with pytest.raises(SystemExit) as ended:
+        Jobs().run_from_argv(["manage.py", "jobs", "status"])
+    assert ended.value.code == INTERRUPTED
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("size", [10, 100_000], ids=["still buffered", "more than a buffer"])
+def test_a_pipe_that_nobody_reads_ends_a_command_quietly(monkeypatch, size):
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "w") as pipe:  # closing it flushes, as the end of a process does
+        monkeypatch.setattr(sys, "stdout", pipe)
+        with pytest.raises(SystemExit) as ended, quiet_endings():
+            print("x" * size)
+    assert ended.value.code == NOBODY_READS
 
 
 def test_backend_that_is_not_ours_is_refused(jobs, settings):

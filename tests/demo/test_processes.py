@@ -10,6 +10,7 @@ import psutil
 import pytest
 
 from project.demo.fleet import MAX_SURPRISES, Fleet
+from project.demo.interrupts import interrupted_once
 from project.demo.options import DemoError
 from project.demo.sweep import TOKEN, started_by, sweep
 from project.shop.checkpoints import Checkpoint, linger, take_reports
@@ -31,6 +32,16 @@ def token():
 def fleet(tmp_path, token):
     with Fleet(tmp_path, os.environ | {TOKEN: token}) as fleet:
         yield fleet
+
+
+def test_two_signals_at_once_interrupt_once_and_without_a_word():
+    """A terminal tells both processes of Ctrl-C, and the outer one tells the inner one again."""
+    both = {signal.SIGINT, signal.SIGTERM}
+    with pytest.raises(KeyboardInterrupt), interrupted_once():
+        signal.pthread_sigmask(signal.SIG_BLOCK, both)
+        for number in both:
+            os.kill(os.getpid(), number)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, both)
 
 
 def test_a_killed_service_is_replaced_at_once(fleet):

@@ -4,29 +4,44 @@ The parts are in `jobqueue.management.jobs_commands`, one module a subcommand. E
 changes something goes through `jobqueue.control` and leaves an Action row with the actor.
 
 Exit codes: 0 done or healthy; 1 refused, unhealthy or a violation found, with the reason on
-standard error; 2 arguments that cannot be parsed.
+standard error; 2 arguments that cannot be parsed; 130 Ctrl-C; 141 nobody reads the output on.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-from typing import Any
+import re
+import shutil
+import sys
+from typing import Any, NoReturn
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.core.management.color import no_style
 from django.db import DatabaseError, OperationalError, ProgrammingError
 
 from jobqueue.conf import jobqueue_aliases
 from jobqueue.exceptions import InvalidArgument, InvalidFilter, InvalidOptions, JobQueueError
+from jobqueue.management.endings import QuietCommand
 from jobqueue.management.jobs_commands import SUBCOMMANDS, Shell
-from jobqueue.management.jobs_commands.table import printable
+from jobqueue.management.jobs_commands.table import cut, printable
 from jobqueue.management.jobs_commands.work import Work
 
 _PARTS = {part.name: part for part in SUBCOMMANDS}
 
 
-class Command(BaseCommand):
+class _Parser(CommandParser):
+    """Refuses what a subcommand does not know with that subcommand's own usage."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # type: ignore[override]
+        """Parse, as the main parser asks for; nothing may be left over."""
+        found, rest = super().parse_known_args(args, namespace)
+        if rest:
+            self.error(f"unrecognized arguments: {' '.join(rest)}")
+        return found, rest
+
+
+class Command(QuietCommand):
     """Parses the subcommand and turns every expected error into one line that says what to do."""
 
     help = "Look at jobs and act on them. `jobs COMMAND --help` explains each command."
@@ -39,7 +54,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         _add_common(parser, backend="default", actor=None)
         parts = parser.add_subparsers(
-            dest="part", metavar="COMMAND", required=True, title="commands"
+            dest="part", metavar="COMMAND", title="commands", parser_class=_Parser
         )
         for part in SUBCOMMANDS:
             own = parts.add_parser(
@@ -51,6 +66,8 @@ class Command(BaseCommand):
             part.add_arguments(own)
 
     def handle(self, *args: Any, **options: Any) -> None:
+        if options["part"] is None:
+            self._refuse_nothing()
         part = _PARTS[options["part"]]
         shell = self._shell(options)
         try:
@@ -70,6 +87,13 @@ class Command(BaseCommand):
         except DatabaseError as error:
             raise CommandError(_database_sentence(error)) from error
 
+    def _refuse_nothing(self) -> NoReturn:
+        """List the commands for whoever names none; a script must not take that for success."""
+        if not getattr(self, "_called_from_command_line", False):
+            raise CommandError("Name a command: " + ", ".join(_PARTS), returncode=2)
+        self.stderr.write(_overview(shutil.get_terminal_size().columns), style_func=str)
+        sys.exit(2)
+
     def _shell(self, options: dict[str, Any]) -> Shell:
         plain = not self.stdout.isatty() or bool(os.environ.get("NO_COLOR"))
         if plain and not options.get("force_color"):
@@ -84,6 +108,22 @@ class Command(BaseCommand):
             verbosity=options["verbosity"],
             called_from_command_line=getattr(self, "_called_from_command_line", False),
         )
+
+
+def _overview(columns: int) -> str:
+    """Return a line for each command, none longer than `columns`."""
+    wide = max(len(name) for name in _PARTS) + 2
+    lines = [
+        f"  {name:<{wide}}{_in_brief(part.help, columns - wide - 2)}"
+        for name, part in _PARTS.items()
+    ]
+    return "\n".join(["Commands; `jobs COMMAND --help` explains each:", "", *lines])
+
+
+def _in_brief(text: str, columns: int) -> str:
+    """Return as much of the first sentence as can stand alone and fits."""
+    brief = re.split("[:;]", _first_sentence(text))[0]
+    return cut(brief if len(brief) <= columns else brief.split(", ")[0], columns)
 
 
 def _add_common(

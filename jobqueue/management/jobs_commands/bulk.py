@@ -14,6 +14,7 @@ from django.core.management.base import CommandError
 
 from jobqueue import control
 from jobqueue.engine.bulk_plan import BULK_VERBS
+from jobqueue.management.endings import INTERRUPTED
 from jobqueue.management.jobs_commands.base import Shell, Subcommand, add_json
 from jobqueue.management.jobs_commands.bulk_pages import as_document, bar, page, table
 from jobqueue.management.jobs_commands.formats import duration, moment, priority, queue_name, whole
@@ -146,7 +147,8 @@ def carry_out(shell: Shell, operation: BulkOperation) -> BulkOperation:
     except KeyboardInterrupt:
         raise CommandError(
             f"Bulk operation {operation.pk} goes on wherever a runworker or runscheduler runs; "
-            f"jobs bulk stop {operation.pk} stops it."
+            f"jobs bulk stop {operation.pk} stops it.",
+            returncode=INTERRUPTED,
         ) from None
     finally:
         shell.progress("")

@@ -4,15 +4,16 @@ import argparse
 import os
 import sys
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
+from jobqueue.management.endings import QuietCommand
 from project.demo.options import COULD_NOT_RUN, INTERRUPTED, DemoError, DemoOptions
 
 ON = ("on", "1", "true", "yes")
 OFF = ("off", "0", "false", "no")
 
 
-class Command(BaseCommand):
+class Command(QuietCommand):
     help = (
         "Run a shop on real processes, kill and freeze its workers, and show by audit that every "
         "order was worked off exactly once. Exit 1 if not, 2 if it could not run. Each option can "

@@ -37,10 +37,10 @@ def fleet(tmp_path, token):
 def test_two_signals_at_once_interrupt_once_and_without_a_word():
     """A terminal tells both processes of Ctrl-C, and the outer one tells the inner one again."""
     both = {signal.SIGINT, signal.SIGTERM}
+    signal.pthread_sigmask(signal.SIG_BLOCK, both)
+    for number in both:
+        os.kill(os.getpid(), number)
     with pytest.raises(KeyboardInterrupt), interrupted_once():
-        signal.pthread_sigmask(signal.SIG_BLOCK, both)
-        for number in both:
-            os.kill(os.getpid(), number)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, both)
 
 

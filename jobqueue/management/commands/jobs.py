@@ -33,7 +33,7 @@ _PARTS = {part.name: part for part in SUBCOMMANDS}
 class _Parser(CommandParser):
     """Refuses what a subcommand does not know with that subcommand's own usage."""
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # type: ignore[override]
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse, as the main parser asks for; nothing may be left over."""
         found, rest = super().parse_known_args(args, namespace)
         if rest:

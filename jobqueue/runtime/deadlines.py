@@ -21,14 +21,17 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from jobqueue.conf import KILL_SLACK_SECONDS, Options
-from jobqueue.engine.completion import Fenced
 from jobqueue.engine.recovery import Death
 from jobqueue.events import emit
 from jobqueue.runtime.ledger import Ledger
+from jobqueue.storage.records import Fenced
+
+if TYPE_CHECKING:
+    from jobqueue.runtime.children import Child
 
 LONGEST_LOOK_SECONDS = 1.0
 """What the time between two looks counts at most: a supervisor that was frozen itself, or slept
@@ -75,18 +78,6 @@ class Pulse:
         return self.silent_seconds
 
 
-class Culprit(Protocol):
-    """A child, as it is judged here."""
-
-    identity: UUID
-    ledger: Ledger
-    pulse: Pulse
-    sentence: Sentence | None
-
-    @property
-    def pid(self) -> int: ...
-
-
 class Deadlines:
     """Judges the children of one supervisor.
 
@@ -97,7 +88,7 @@ class Deadlines:
         self._options = options
         self._one_host = one_host
 
-    def enforce(self, children: Iterable[Culprit]) -> None:
+    def enforce(self, children: Iterable[Child]) -> None:
         """Kill the children that must be ended, until the caller has seen them exit."""
         now = time.monotonic()
         for child in children:
@@ -109,7 +100,7 @@ class Deadlines:
                 with suppress(OSError):  # it has gone, or is tried again with the next look
                     os.killpg(child.pid, signal.SIGKILL)
 
-    def _judge(self, child: Culprit, now: float) -> Sentence | None:
+    def _judge(self, child: Child, now: float) -> Sentence | None:
         silent = child.pulse.look(child.ledger.pulse(), now)
         before = now - KILL_SLACK_SECONDS
         if child.ledger.started(past=before):
@@ -120,7 +111,7 @@ class Deadlines:
             return Sentence("frozen", before, blamed=True)
         return None
 
-    def _is_frozen(self, child: Culprit, silent_seconds: float) -> bool:
+    def _is_frozen(self, child: Child, silent_seconds: float) -> bool:
         """Return whether the child has surely lost its lease, and cannot notice that itself.
 
         On one host there is no lease to lose: a job that holds the interpreter for long is only
@@ -132,7 +123,7 @@ class Deadlines:
         return options.self_exit and not (self._one_host and child.ledger.started())
 
 
-def _tell(child: Culprit, sentence: Sentence) -> None:
+def _tell(child: Child, sentence: Sentence) -> None:
     jobs: set[Fenced] = child.ledger.started(past=sentence.before)
     emit(
         "process.killed",

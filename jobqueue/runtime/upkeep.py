@@ -12,7 +12,6 @@ import os
 import sys
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from jobqueue.conf import Options
 from jobqueue.events import emit
@@ -21,12 +20,10 @@ from jobqueue.runtime.loop import Loop
 from jobqueue.runtime.reaper import LOOK_SECONDS, Reaper
 from jobqueue.runtime.scheduler import Scheduler
 from jobqueue.runtime.terminal import StatusLine, shows_status
+from jobqueue.runtime.worker_plan import WorkerPlan
 from jobqueue.storage import storage_for
 from jobqueue.storage.connections import discard, open_connection
 from jobqueue.tasks import registry
-
-if TYPE_CHECKING:
-    from jobqueue.runtime.supervisor import WorkerPlan
 
 REPORT_SECONDS = 1.0
 

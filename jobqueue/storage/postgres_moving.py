@@ -21,11 +21,9 @@ from jobqueue.storage.errors import LOCK_NOT_AVAILABLE, sqlstate
 from jobqueue.storage.moving import as_superseded, ended_jobs, judge, suspicions_to_pass
 from jobqueue.storage.postgres_unique import PostgresUnique
 from jobqueue.storage.protocol import ids_of
-from jobqueue.storage.records import EndedJob, Ending, Mover, Moves
+from jobqueue.storage.records import EndedJob, Ending, Fenced, Mover, Moves
 from jobqueue.storage.rows import ending_row
 from jobqueue.storage.statements import statement
-
-Fenced = tuple[UUID, int]
 
 MOVE_WAIT_SECONDS = 0.05
 """How long one try waits for a transaction that is making a twin: most commit within it."""
@@ -80,9 +78,7 @@ class PostgresMoving(PostgresUnique):
 
     # --- one try ----------------------------------------
 
-    def _end_unique(
-        self, endings: Sequence[Ending], now: datetime | None
-    ) -> Moves[tuple[UUID, int]]:
+    def _end_unique(self, endings: Sequence[Ending], now: datetime | None) -> Moves[Fenced]:
         with self._short_waits(MOVE_WAIT_SECONDS):
             rows = json.dumps([_guard(ending) for ending in endings])
             found = self._rows("find_movers", rows=rows, ids=ids_of(endings), now=now)

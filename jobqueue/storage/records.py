@@ -13,6 +13,9 @@ from jobqueue.limits import queue_key
 from jobqueue.payload import ErrorText
 from jobqueue.states import Blame
 
+Fenced = tuple[UUID, int]
+"""A job's id and the fence of one claim of it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewJob:

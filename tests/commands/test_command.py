@@ -18,7 +18,7 @@ from jobqueue.management.commands.runworker import (
 from jobqueue.management.commands.runworker import Command as RunWorker
 from jobqueue.management.endings import INTERRUPTED, NOBODY_READS, quiet_endings
 from jobqueue.management.jobs_commands import SUBCOMMANDS
-from jobqueue.runtime.supervisor import WorkerPlan
+from jobqueue.runtime.worker_plan import WorkerPlan
 from tests.conftest import CHECKOUT
 
 

@@ -9,11 +9,14 @@ from types import SimpleNamespace
 import pytest
 
 from jobqueue.events import subscribe
+from jobqueue.runtime import restarts as restarts_module
 from jobqueue.runtime import supervisor as supervisor_module
 from jobqueue.runtime import upkeep as upkeep_module
+from jobqueue.runtime.children import Child
 from jobqueue.runtime.exit_codes import ABORTED
 from jobqueue.runtime.ledger import Counters, Ledger
-from jobqueue.runtime.supervisor import Child, Supervisor, WorkerPlan
+from jobqueue.runtime.supervisor import Supervisor
+from jobqueue.runtime.worker_plan import WorkerPlan
 from tests.engine.bench import Bench
 from tests.runtime.clock import Clock
 from tests.runtime.test_reaper import holding
@@ -23,8 +26,8 @@ from tests.storage.making import register
 @pytest.fixture
 def clock(monkeypatch):
     fake = Clock()
-    monkeypatch.setattr(supervisor_module, "time", fake)
-    monkeypatch.setattr(upkeep_module, "time", fake)
+    for module in (supervisor_module, restarts_module, upkeep_module):
+        monkeypatch.setattr(module, "time", fake)
     return fake
 
 
@@ -157,11 +160,11 @@ def test_a_process_for_a_suspect_that_claims_nothing_is_not_started_at_every_tur
     pauses = []
     for _ in range(4):
         assert supervisor._is_lonely_wanted
-        supervisor._note_lonely(claimed=0)
+        supervisor._restarts.note_lonely(claimed=0)
         before = clock.now
         while not supervisor._is_lonely_wanted:
             clock.advance(0.25)
         pauses.append(clock.now - before)
     assert pauses == [1.0, 2.0, 4.0, 8.0]
-    supervisor._note_lonely(claimed=1)
+    supervisor._restarts.note_lonely(claimed=1)
     assert supervisor._is_lonely_wanted

@@ -21,8 +21,9 @@ from django.db import connections
 from jobqueue.compat import task_backends
 from jobqueue.conf import Options
 from jobqueue.management.base import ServiceCommand, discover_tasks
-from jobqueue.runtime.supervisor import Supervisor, WorkerPlan
+from jobqueue.runtime.supervisor import Supervisor
 from jobqueue.runtime.terminal import share_terminal
+from jobqueue.runtime.worker_plan import WorkerPlan
 from jobqueue.storage.connections import is_direct
 
 logger = logging.getLogger("jobqueue")

@@ -5,7 +5,7 @@ What a process leaves behind that dies …
 - after COMMIT of a block without commit(): its writes, and a running job that is reaped and run
   again: at-least-once, as for any code outside one transaction.
 - after COMMIT of a block with commit(): a succeeded job.
-A connection lost around COMMIT is resolved by the attempt row (`jobqueue.engine.completion`).
+A connection lost around COMMIT is resolved by the attempt row (`jobqueue.engine.commit_fate`).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from contextlib import ExitStack, contextmanager
 
 from django.db import connections, transaction
 
+from jobqueue.engine.commit_fate import resolve_unknown_commit
 from jobqueue.engine.interrupts import uninterrupted
 from jobqueue.engine.proof import CommitProof, backend_pid, is_connection_lost
 from jobqueue.engine.run_state import RunState
@@ -68,8 +69,6 @@ def guarded_block(run: RunState) -> Iterator[None]:
 
 def _was_committed(run: RunState, proof: CommitProof, is_lost: bool, pid: int | None) -> bool:
     """Return whether the finish of this block is known to be committed, in spite of an error."""
-    from jobqueue.engine.completion import resolve_unknown_commit
-
     if run.commit_result is None:
         return False
     if proof.planted:

@@ -19,7 +19,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 
 from jobqueue.compat import signal_is_heard, task_finished
-from jobqueue.engine.completion import announce_finished
+from jobqueue.engine.announcements import announce_finished
 from jobqueue.engine.operations import (
     ASKED,
     LOCK_PAUSE_SECONDS,

@@ -1,4 +1,4 @@
-"""Writing down how executions ended, and finding out when it is unknown whether that worked.
+"""Writing down how executions ended, in batches.
 
 What a process leaves behind that dies …
 - before `flush`: running rows, reaped as lost. They had no effects (those with effects finish in
@@ -12,99 +12,25 @@ and what then does not match is looked up in the attempt table.
 from __future__ import annotations
 
 import logging
-import random
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Any, Literal
-from uuid import UUID
 
-from django.db import DatabaseError, InterfaceError, OperationalError, connections
-from django.dispatch import Signal
+from django.db import DatabaseError
 
-from jobqueue import signals
-from jobqueue.compat import (
-    signal_is_heard,
-    task_backends,
-    task_finished,
-    task_started,
-)
 from jobqueue.conf import CHUNK_CHARACTERS, Options, job_options
-from jobqueue.engine.delivery import deliver
+from jobqueue.engine.announcements import announce_ended, announce_superseded
 from jobqueue.engine.environment import Environment
 from jobqueue.engine.halves import write_in_halves
 from jobqueue.engine.hygiene import clean_connections
 from jobqueue.engine.outcomes import Ended, decide_unrunnable
 from jobqueue.events import emit
-from jobqueue.states import FINISHED, Outcome, State
+from jobqueue.states import Outcome, State
 from jobqueue.storage import Storage
-from jobqueue.storage.connections import discard
 from jobqueue.storage.errors import may_pass
 from jobqueue.storage.moving import SUPERSEDED
-from jobqueue.storage.records import Claim, EndedJob
+from jobqueue.storage.records import EndedJob, Fenced
 
 logger = logging.getLogger("jobqueue")
-
-Fenced = tuple[UUID, int]
-"""A job's id and the fence of one claim of it."""
-
-CommitVerdict = Literal["committed", "not committed", "lease lost"]
-
-END_SESSION_SECONDS = 10.0
-"""How long to wait for a session that was told to end; its idle time-out is shorter."""
-
-
-# --- unknown COMMIT ----------------------------------------
-
-
-def resolve_unknown_commit(
-    environment: Environment, claim: Claim, pid: int | None
-) -> CommitVerdict:
-    """Return whether the transaction that finished `claim` on the lost session `pid` committed.
-
-    Asks on new connections until it knows, or until this process has lost its lease. Our attempt
-    row is the witness. Without one, and the guard still matching, the finish and COMMIT may still
-    be queued in the old session: it is ended, and gone, before the answer is "not committed".
-    """
-    pause = 0.05
-    while environment.is_alive():
-        try:
-            with environment.fresh_storage() as storage:
-                verdict = _look(storage, claim)
-                if verdict == "not committed" and pid is not None and environment.direct:
-                    if not _end_session(storage, pid, claim):
-                        continue
-                    verdict = _look(storage, claim)
-            emit("job.commit_resolved", job=claim.id, fence=claim.fence, verdict=verdict)
-            return verdict
-        except (DatabaseError, InterfaceError) as error:
-            logger.debug("Cannot ask for the fate of job %s yet: %s", claim.id, error)
-            time.sleep(pause * (0.5 + random.random()))
-            pause = min(pause * 2, 1.0)
-    return "lease lost"
-
-
-def _look(storage: Storage, claim: Claim) -> CommitVerdict:
-    verdict = storage.verdict(claim)
-    if verdict.outcome == Outcome.SUCCEEDED:
-        return "committed"
-    if verdict.outcome is not None or not verdict.still_ours:
-        return "lease lost"
-    return "not committed"
-
-
-def _end_session(storage: Storage, pid: int, claim: Claim) -> bool:
-    """End the old session and wait until it is gone; return whether it is."""
-    until = time.monotonic() + END_SESSION_SECONDS
-    while not storage.end_session(pid, claim.worker):
-        if time.monotonic() > until:
-            return False
-        time.sleep(0.02)
-    return True
-
-
-# --- batches ----------------------------------------
 
 
 def flush(storage: Storage, ended: Sequence[Ended], environment: Environment) -> list[Ended]:
@@ -121,7 +47,7 @@ def flush(storage: Storage, ended: Sequence[Ended], environment: Environment) ->
     """
     batch = _Batch(storage, ended, environment.options)
     batch.write()
-    _announce(batch.written())
+    announce_ended(batch.written())
     announce_superseded(batch.superseded)
     if environment.test_connection is None:
         clean_connections()  # subscribers to events ran in this thread
@@ -252,110 +178,3 @@ def _bounded(ended: Iterable[Ended]) -> Iterator[list[Ended]]:
 
 def _fenced(ended: Ended) -> Fenced:
     return ended.claim.id, ended.claim.fence
-
-
-# --- announcements ----------------------------------------
-
-
-def _announce(ended: Sequence[Ended]) -> None:
-    """Send signals and events for ends that are committed; never raises."""
-    for one in ended:
-        if one.failure is not None:
-            announce_failure(one)
-    finished = [e for e in ended if e.is_success or (e.failure and e.failure.state in FINISHED)]
-    failed = any(not e.is_success for e in finished)
-    if signal_is_heard(task_finished, logging.ERROR if failed else logging.INFO):
-        for one in finished:
-            announce_finished(one.claim.backend, one.claim.id)
-
-
-def announce_failure(one: Ended) -> None:
-    """Emit the event of an attempt that did not succeed, and the signal of a job's death."""
-    claim, failure = one.claim, one.failure
-    assert failure is not None
-    emit(
-        f"job.{failure.state}",
-        level=logging.WARNING if failure.charged else logging.INFO,
-        job=claim.id,
-        task=claim.task,
-        outcome=failure.outcome,
-        error=failure.error.class_path if failure.error else "",
-        reason=failure.reason,
-    )
-    if failure.state == State.DEAD:
-        announce_death(claim.id, claim.task, failure.reason)
-
-
-def announce_superseded(jobs: Sequence[EndedJob]) -> None:
-    """Tell of jobs that were ended, not by an attempt, as another of their unique key lives."""
-    for job in jobs:
-        emit("job.cancelled", job=job.id, task=job.task, outcome="", error="", reason=SUPERSEDED)
-    announce_all_finished(jobs)
-
-
-def announce_all_finished(jobs: Sequence[EndedJob]) -> None:
-    """Send ``task_finished`` for jobs that ended without success, if anybody listens."""
-    if signal_is_heard(task_finished, logging.ERROR):
-        for job in jobs:
-            announce_finished(job.backend, job.id)
-
-
-def announce_death(job_id: object, task: str, reason: str) -> None:
-    """Send `jobqueue.signals.job_died`, where that holds nobody up; never raise."""
-    if signals.job_died.receivers:
-        deliver(partial(_send_death, job_id, task, reason))
-
-
-def _send_death(job_id: object, task: str, reason: str) -> None:
-    try:
-        answers = signals.job_died.send_robust(sender=None, job_id=job_id, task=task, reason=reason)
-    except BaseException:
-        logger.exception("A receiver of job_died raised to the end of its thread; it goes on")
-        return
-    _log_errors(answers)
-
-
-def announce_finished(backend_alias: str, job_id: object) -> None:
-    """Send Django's ``task_finished`` for a job that has ended, where that holds nobody up; never
-    raise.
-    """
-    deliver(partial(_send_result, task_finished, backend_alias, job_id))
-
-
-def announce_started(claim: Claim) -> bool:
-    """Send Django's ``task_started`` for a job whose code is about to run; never raise.
-
-    Return whether anybody heard it: receivers may leave this thread's connections in any state.
-    """
-    if not signal_is_heard(task_started):
-        return False
-    _send_result(task_started, claim.backend, claim.id)
-    return True
-
-
-def _send_result(signal: Signal, backend_alias: str, job_id: object) -> None:
-    try:
-        backend = task_backends[backend_alias]
-        answers = signal.send_robust(sender=type(backend), task_result=_read(backend, job_id))
-    except BaseException:  # SystemExit of a receiver must not end a thread of the worker
-        logger.exception("The signal for job %s could not be sent to all receivers", job_id)
-        return
-    _log_errors(answers)
-
-
-def _read(backend: Any, job_id: object) -> Any:
-    """Return a job's result; on a new session where the old one turns out to be gone."""
-    try:
-        return backend.get_result(str(job_id))
-    except (OperationalError, InterfaceError):
-        connection = connections[backend.job_options.database]
-        if connection.in_atomic_block:
-            raise
-        discard(connection)
-        return backend.get_result(str(job_id))
-
-
-def _log_errors(answers: list[tuple[Any, Any]]) -> None:
-    for receiver, answer in answers:
-        if isinstance(answer, Exception):
-            logger.error("A signal receiver failed: %r", receiver, exc_info=answer)

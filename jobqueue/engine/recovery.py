@@ -22,12 +22,7 @@ from uuid import UUID
 from django.db import DatabaseError
 
 from jobqueue.conf import Options, job_options
-from jobqueue.engine.completion import (
-    Fenced,
-    announce_death,
-    announce_finished,
-    announce_superseded,
-)
+from jobqueue.engine.announcements import announce_death, announce_finished, announce_superseded
 from jobqueue.engine.halves import write_in_halves
 from jobqueue.engine.limits import admit
 from jobqueue.engine.outcomes import next_try
@@ -40,7 +35,7 @@ from jobqueue.states import FINISHED, Blame, Outcome, State
 from jobqueue.storage import Storage
 from jobqueue.storage.errors import may_pass
 from jobqueue.storage.moving import as_superseded
-from jobqueue.storage.records import EndedJob, Ending, Held, Orphan
+from jobqueue.storage.records import EndedJob, Ending, Fenced, Held, Orphan
 
 logger = logging.getLogger("jobqueue")
 

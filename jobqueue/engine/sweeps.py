@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jobqueue.engine.completion import announce_all_finished
+from jobqueue.engine.announcements import announce_all_finished
 from jobqueue.events import emit
 from jobqueue.storage import Storage
 from jobqueue.storage.records import EndedJob

@@ -16,8 +16,8 @@ from django.db import transaction
 
 from jobqueue import hints
 from jobqueue.compat import DEFAULT_TASK_QUEUE_NAME, TASK_MAX_PRIORITY, TASK_MIN_PRIORITY
+from jobqueue.engine.announcements import announce_superseded
 from jobqueue.engine.changes import Change, announce_ends, jobs, send_hints
-from jobqueue.engine.completion import announce_superseded
 from jobqueue.engine.definitions import as_moment, check_run_after
 from jobqueue.engine.limits import admit
 from jobqueue.engine.operations import ASKED, Desk

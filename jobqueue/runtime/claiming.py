@@ -15,7 +15,7 @@ from django.db import Error
 
 from jobqueue import hints
 from jobqueue.conf import RELEASE_UNSTARTED_SECONDS, Options
-from jobqueue.engine.completion import announce_superseded
+from jobqueue.engine.announcements import announce_superseded
 from jobqueue.engine.limits import Taken, Wish, admit, claim_free, seed, take, take_alone
 from jobqueue.hints import Listener
 from jobqueue.runtime.appetite import Appetite

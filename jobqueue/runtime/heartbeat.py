@@ -17,7 +17,6 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from jobqueue.engine.completion import Fenced
 from jobqueue.engine.environment import Environment
 from jobqueue.engine.proof import backend_pid
 from jobqueue.engine.recovery import release_uncharged
@@ -25,6 +24,7 @@ from jobqueue.events import emit
 from jobqueue.runtime.exit_codes import LEASE_LOST
 from jobqueue.storage import storage_for
 from jobqueue.storage.connections import discard
+from jobqueue.storage.records import Fenced
 
 logger = logging.getLogger("jobqueue")
 

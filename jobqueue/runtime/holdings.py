@@ -10,9 +10,9 @@ import logging
 from collections.abc import Callable
 from uuid import UUID
 
-from jobqueue.engine.completion import Fenced
-from jobqueue.engine.execution import Run
+from jobqueue.engine.runs import Run
 from jobqueue.events import emit
+from jobqueue.storage.records import Fenced
 
 
 class Holdings(dict[UUID, tuple[int, Run | None]]):

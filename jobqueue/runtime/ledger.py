@@ -21,7 +21,7 @@ from collections import deque
 from dataclasses import dataclass
 from uuid import UUID
 
-from jobqueue.engine.completion import Fenced
+from jobqueue.storage.records import Fenced
 
 _ENTRY = struct.Struct("=q16sdB7x")
 _FLAG_OFFSET = 32

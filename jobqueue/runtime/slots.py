@@ -21,9 +21,10 @@ from dataclasses import replace
 from asgiref.sync import SyncToAsync, ThreadSensitiveContext
 from django.db import connections
 
-from jobqueue.engine.execution import Run, broken, run_async, run_sync
+from jobqueue.engine.execution import broken, run_async, run_sync
 from jobqueue.engine.job_block import leave_kept_block
 from jobqueue.engine.outcomes import Ended
+from jobqueue.engine.runs import Run
 from jobqueue.runtime.ledger import Ledger
 from jobqueue.storage.records import Claim
 

@@ -16,12 +16,12 @@ import time
 from collections.abc import Callable, Sequence
 
 from jobqueue.conf import KILL_SLACK_SECONDS
-from jobqueue.engine.completion import Fenced
-from jobqueue.engine.execution import Run
 from jobqueue.engine.interrupts import interrupt
 from jobqueue.engine.run_state import Stop
+from jobqueue.engine.runs import Run
 from jobqueue.events import emit
 from jobqueue.runtime.ledger import Ledger
+from jobqueue.storage.records import Fenced
 
 logger = logging.getLogger("jobqueue")
 

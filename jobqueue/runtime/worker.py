@@ -24,10 +24,10 @@ from jobqueue.conf import ASYNC_SLOTS, options_for
 from jobqueue.engine import delivery, log_capture
 from jobqueue.engine.completion import flush
 from jobqueue.engine.environment import Environment
-from jobqueue.engine.execution import Run, prepare
 from jobqueue.engine.limits import seed
 from jobqueue.engine.middleware import Middleware
 from jobqueue.engine.outcomes import Ended
+from jobqueue.engine.runs import Run, prepare
 from jobqueue.events import emit
 from jobqueue.runtime import fork
 from jobqueue.runtime.claiming import Claimer

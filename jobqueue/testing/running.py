@@ -37,7 +37,7 @@ from jobqueue.compat import DEFAULT_TASK_BACKEND_ALIAS
 from jobqueue.conf import Options, options_for
 from jobqueue.engine.completion import flush
 from jobqueue.engine.environment import Environment
-from jobqueue.engine.execution import prepare, run_async, run_sync
+from jobqueue.engine.execution import run_async, run_sync
 from jobqueue.engine.hygiene import is_broken
 from jobqueue.engine.loading import load_result
 from jobqueue.engine.log_capture import capturing
@@ -45,6 +45,7 @@ from jobqueue.engine.middleware import Middleware
 from jobqueue.engine.outcomes import Ended, Failure
 from jobqueue.engine.registry import autodiscover, registry
 from jobqueue.engine.reports import Reports
+from jobqueue.engine.runs import prepare
 from jobqueue.engine.sweeps import expire_due
 from jobqueue.exceptions import JobQueueError, TransactionLeftOpen
 from jobqueue.ids import new_identity

@@ -13,9 +13,10 @@ from django.utils import timezone
 
 from jobqueue.engine.completion import flush
 from jobqueue.engine.environment import Environment
-from jobqueue.engine.execution import Run, prepare, run_async, run_sync
+from jobqueue.engine.execution import run_async, run_sync
 from jobqueue.engine.middleware import Middleware
 from jobqueue.engine.outcomes import Ended
+from jobqueue.engine.runs import Run, prepare
 from jobqueue.models import Attempt, Job
 from jobqueue.states import State
 from jobqueue.storage import Storage, storage_for

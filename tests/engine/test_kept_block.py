@@ -7,7 +7,7 @@ import pytest
 from django.db import connection, connections, transaction
 from django.db.utils import OperationalError
 
-from jobqueue.engine import execution
+from jobqueue.engine import atomic_run
 from jobqueue.engine.job_block import kept_connection
 from jobqueue.events import subscribe
 from tests.app.models import Effect
@@ -76,7 +76,7 @@ def test_what_a_subscriber_writes_is_no_part_of_the_next_job(bench: Bench, monke
         if event.name == "job.long_transaction":
             Effect.objects.create(job_id=str(event.facts["job"]), label="long")
 
-    monkeypatch.setattr(execution, "LONG_TRANSACTION_SECONDS", 0.0)
+    monkeypatch.setattr(atomic_run, "LONG_TRANSACTION_SECONDS", 0.0)
     claims = [bench.claim_one(leave), bench.claim_one(fail)]
     stop = subscribe(write)
     try:

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 from django.db import connection, connections
 
-from jobqueue.engine.completion import resolve_unknown_commit
+from jobqueue.engine.commit_fate import resolve_unknown_commit
 from jobqueue.ids import session_name
 from jobqueue.models import Job
 from jobqueue.storage.statements import statement

@@ -7,7 +7,7 @@ from django.db import DatabaseError, connection, connections, transaction
 
 from jobqueue import compat
 from jobqueue.compat import task_started
-from jobqueue.engine import execution
+from jobqueue.engine import atomic_run
 from jobqueue.engine.job_block import kept_connection, leave_kept_block
 from jobqueue.events import subscribe
 from jobqueue.storage.connections import discard
@@ -202,7 +202,7 @@ def test_no_block_is_kept_for_nobody(bench: Bench):
 
 
 def test_an_atomic_job_that_took_long_is_named_with_the_way_out(bench: Bench, monkeypatch, events):
-    monkeypatch.setattr(execution, "LONG_TRANSACTION_SECONDS", 0.0)
+    monkeypatch.setattr(atomic_run, "LONG_TRANSACTION_SECONDS", 0.0)
     ran = bench.run(leave)
     (event,) = [e for e in events if e.name == "job.long_transaction"]
     assert event.facts["job"] == ran.id

@@ -9,7 +9,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.db import connections
 
-from jobqueue.engine.execution import prepare
+from jobqueue.engine.runs import prepare
 from jobqueue.ids import new_job_id
 from jobqueue.runtime import slots as slots_module
 from jobqueue.runtime.ledger import Ledger

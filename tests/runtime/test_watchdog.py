@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from jobqueue.conf import KILL_SLACK_SECONDS
-from jobqueue.engine.execution import prepare
 from jobqueue.engine.run_state import Stop
+from jobqueue.engine.runs import prepare
 from jobqueue.events import subscribe
 from jobqueue.runtime import watchdog as watchdog_module
 from jobqueue.runtime.ledger import Ledger

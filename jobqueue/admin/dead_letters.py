@@ -29,6 +29,7 @@ class DeadChangeList(JobChangeList):
     """A page of dead letters, found through the index of the dead."""
 
     default_states = frozenset({State.DEAD})
+    hidden_states = ""  # what it is a list of says its name
 
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> Any:
         return super().get_queryset(request, exclude_parameters).filter(state=State.DEAD.value)

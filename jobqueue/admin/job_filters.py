@@ -66,11 +66,15 @@ class StateFilter(TermFilter):
 
     title = _("state")
     parameter_name = "state"
-    default_label = _("Live and dead")
+    default_label = _("live or dead")
 
     def lookups(self, request: Any, model_admin: Any) -> Choices:
-        states = [(state.value, words.state(state)) for state in State]
-        return [("live", _("Live")), ("waiting", _("Waiting")), *states, ("any", _("Any"))]
+        return [
+            *((state.value, words.state(state)) for state in State),
+            ("waiting", _("waiting: scheduled, ready, blocked or retrying")),
+            ("live", _("live: waiting or running")),
+            ("any", _("all")),
+        ]
 
 
 class QueueFilter(TermFilter):
@@ -113,7 +117,7 @@ class ScheduleFilter(TermFilter):
 class ErrorFilter(TermFilter):
     """Whether a job has an error."""
 
-    title = _("error")
+    title = _("last error")
     parameter_name = "error"
 
     def lookups(self, request: Any, model_admin: Any) -> Choices:

@@ -18,6 +18,7 @@ from jobqueue.engine.loading_reports import load_log
 from jobqueue.models import Action, Attempt, Step, Worker
 from jobqueue.redaction import redact_text
 from jobqueue.results import JobLogLine
+from jobqueue.states import Outcome
 
 MAX_ATTEMPTS = 50
 MAX_TRACEBACKS = 5
@@ -65,6 +66,7 @@ def _dress(attempt: Any, with_payload: bool) -> None:
     waited = (attempt.started_at - attempt.due_at).total_seconds() if attempt.due_at else None
     attempt.shown = {
         "badge": marks.badge(attempt.outcome),
+        "is_free": not attempt.charged and attempt.outcome != Outcome.SUCCEEDED,
         "started": marks.moment(attempt.started_at),
         "took": marks.span(seconds),
         "waited": marks.span(waited),
@@ -125,7 +127,7 @@ def actions_of(job: Any) -> list[Any]:
         action.shown = {
             "verb": words.verb(action.verb),
             "actor": marks.text(action.actor),
-            "surface": str(words.SURFACES.get(action.surface, action.surface)),
+            "surface": words.surface(action.surface),
             "at": marks.moment(action.at),
             "reason": marks.text(detail.get("reason", "")),
         }

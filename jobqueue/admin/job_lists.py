@@ -184,6 +184,19 @@ class JobChangeList(KeysetChangeList):
             job.last_run = last.get(job.pk)
         return jobs
 
+    # --- what it leaves out ---------------------------------------------------------------------
+
+    @property
+    def hidden_states(self) -> str:
+        """Which states are hidden because nobody has asked for any; "" where somebody has."""
+        if self.refused is not None or any(self.chosen.of("state")):
+            return ""
+        return _("Jobs that succeeded or were cancelled are not shown.")
+
+    @property
+    def every_state_url(self) -> str:
+        return self.get_query_string({"state": "any"})
+
     # --- all that match -------------------------------------------------------------------------
 
     @property

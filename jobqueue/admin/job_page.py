@@ -112,7 +112,8 @@ def _facts(site: OperationsAdmin, job: Any) -> list[tuple[str, Any]]:
     facts: list[tuple[str, Any]] = [
         (_("Queue"), marks.link(_list_url(site, term("queue", job.queue)), marks.text(job.queue))),
         (_("Priority"), marks.number(job.priority)),
-        (_("Charged attempts"), marks.budget(job.failures, job.max_attempts)),
+        (_("Attempts that ended"), marks.number(job.attempts)),
+        (_("Of these failed"), _failures(job)),
         (_("Run at"), marks.moment(job.run_at)),
         (_("Enqueued"), marks.moment(job.enqueued_at)),
         (_("Enqueued by"), marks.text(job.created_by) if job.created_by else ""),
@@ -131,6 +132,14 @@ def _facts(site: OperationsAdmin, job: Any) -> list[tuple[str, Any]]:
         (_("Fence"), marks.number(job.fence)),
     ]
     return [(name, value) for name, value in facts if value != ""]
+
+
+def _failures(job: Any) -> str:
+    """Return how many attempts failed or timed out, and after how many it is a dead letter."""
+    if job.max_attempts is None:
+        return _("%(failed)s, without a limit") % {"failed": job.failures}
+    numbers = {"failed": job.failures, "most": job.max_attempts}
+    return _("%(failed)s; %(most)s make it a dead letter") % numbers
 
 
 def _worker(site: OperationsAdmin, job: Any) -> Any:

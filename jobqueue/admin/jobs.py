@@ -47,17 +47,18 @@ class JobColumns:
     def job_column(self, job: Any) -> Any:
         return marks.lines([marks.text(job.task, 120), marks.short_id(job.pk)])
 
-    @admin.display(description=_("state"))
+    @admin.display(description=_("state, attempts"))
     def state_column(self, job: Any) -> Any:
-        return marks.badge(job.state)
+        return marks.lines([marks.badge(job.state), self.attempts_column(job)])
 
-    @admin.display(description=_("queue"))
+    @admin.display(description=_("queue, priority"))
     def queue_column(self, job: Any) -> Any:
-        return marks.text(job.queue, 60)
+        priority = _("priority %(priority)s") % {"priority": f"{job.priority:+}"}
+        return marks.lines([marks.text(job.queue, 60), job.priority and marks.note(priority)])
 
     @admin.display(description=_("attempts"))
     def attempts_column(self, job: Any) -> Any:
-        return marks.budget(job.failures, job.max_attempts)
+        return marks.attempts(job.attempts, job.failures, job.max_attempts)
 
     @admin.display(description=_("run at"))
     def run_at_column(self, job: Any) -> Any:
@@ -70,16 +71,11 @@ class JobColumns:
 
     @admin.display(description=_("ran for"))
     def duration_column(self, job: Any) -> Any:
-        """Return how long the running attempt has run, or the last one ran."""
+        """Return how long the running attempt has run and where, or how long the last one ran."""
         if job.state == State.RUNNING and job.claimed_at is not None:
-            return marks.span(_seconds(job.claimed_at, timezone.now()))
+            ran = marks.span(_seconds(job.claimed_at, timezone.now()))
+            return marks.lines([ran, marks.text(job.worker_name or job.worker, 40)])
         return marks.span(_seconds(*job.last_run)) if job.last_run else marks.NOTHING
-
-    @admin.display(description=_("worker"))
-    def worker_column(self, job: Any) -> Any:
-        if job.worker is None:
-            return marks.NOTHING
-        return marks.text(job.worker_name or job.worker, 40)
 
 
 class JobAdmin(JobColumns, JobActions, OperationsAdmin):
@@ -90,11 +86,8 @@ class JobAdmin(JobColumns, JobActions, OperationsAdmin):
         "state_column",
         "error_column",
         "queue_column",
-        "attempts_column",
         "run_at_column",
         "duration_column",
-        "worker_column",
-        "priority",
     ]
     list_filter = [StateFilter, QueueFilter, TaskFilter, PeriodFilter, ErrorFilter, ScheduleFilter]
     search_fields = ["id"]  # the box is drawn; what is typed is a filter, see job_lists

@@ -58,7 +58,15 @@ class NoPaginator(Paginator):  # type: ignore[type-arg]
     num_pages = 1
 
 
-class KeysetChangeList(ChangeList):
+class NamedChangeList(ChangeList):
+    """A list whose title says what is in it, not what to do: rows are looked at, not chosen."""
+
+    def __init__(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
+        super().__init__(request, *args, **kwargs)
+        self.title = self.opts.verbose_name_plural.capitalize()  # type: ignore[union-attr]
+
+
+class KeysetChangeList(NamedChangeList):
     """A list with "older" and "newer" instead of numbered pages."""
 
     is_keyset = True
@@ -67,7 +75,6 @@ class KeysetChangeList(ChangeList):
     def __init__(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
         self._edges = {name: request.GET[name] for name in (OLDER, NEWER) if request.GET.get(name)}
         super().__init__(request, *args, **kwargs)
-        self.title = self.opts.verbose_name_plural.capitalize()  # type: ignore[union-attr]
 
     def get_filters_params(self, params: Any = None) -> dict[str, Any]:
         found = super().get_filters_params(params)

@@ -105,9 +105,24 @@ def size(count: int) -> str:
     return f"{count / parts:,.0f} {unit}"
 
 
-def budget(used: int, most: int | None) -> SafeString:
-    """Return charged attempts out of their limit, such as "2/5"."""
-    return format_html('<span dir="ltr">{}/{}</span>', used, "∞" if most is None else most)
+def budget(used: int, most: int) -> SafeString:
+    """Return how much of something is used, such as "2/5"."""
+    return format_html('<span dir="ltr">{}/{}</span>', used, most)
+
+
+def note(value: Any) -> SafeString:
+    """Return a text that stands back."""
+    return format_html('<span class="jq-note">{}</span>', value)
+
+
+def attempts(ended: int, failed: int, most: int | None) -> SafeString:
+    """Return how many attempts there were, and if some failed, how much of the budget that is."""
+    words_of_it = ngettext("%(ended)s attempt", "%(ended)s attempts", ended)
+    if failed and most is not None:
+        words_of_it = _("%(failed)s of %(most)s failed")
+    elif failed:
+        words_of_it = _("%(failed)s failed")
+    return note(words_of_it % {"ended": ended, "failed": failed, "most": most})
 
 
 def link(url: str, shown: Any) -> SafeString:

@@ -69,11 +69,17 @@ class QueueAdmin(OperationsAdmin):
         hour = _last_hour()
         only_paused = request.GET.get("paused") == "1"
         queues = [
-            self._line(queue, running, hour)
-            for queue in control.queues(home.alias())
+            self._line(queue, running, hour) | self._turn_of(request, queue, number)
+            for number, queue in enumerate(control.queues(home.alias()))
             if queue.paused or not only_paused
         ]
-        context = {"title": _("Queues"), "queues": queues, "only_paused": only_paused}
+        context = {
+            "title": _("Queues"),
+            "queues": queues,
+            "only_paused": only_paused,
+            "may_turn": self.may(request, "pause") or self.may(request, "resume"),
+            "next": request.get_full_path(),
+        }
         return self.page(request, "queue/list.html", context | (extra_context or {}))
 
     def _line(
@@ -85,7 +91,7 @@ class QueueAdmin(OperationsAdmin):
             "url": self.url("change", quote(queue.name)),
             "badge": marks.badge("paused" if queue.paused else "active"),
             "paused_by": marks.text(queue.paused_by, 60) if queue.paused else "",
-            "paused_reason": marks.text(queue.paused_reason, 255) if queue.paused else "",
+            "paused_reason": marks.text(queue.paused_reason, 255) if queue.paused_reason else "",
             "ready": queue.ready,
             "ready_url": self._jobs_url(queue.name, "ready"),
             "running": marks.number(running.get(queue.name, 0)),
@@ -93,6 +99,18 @@ class QueueAdmin(OperationsAdmin):
             "oldest": marks.span(queue.oldest_ready_seconds),
             "ended": marks.number(sum(counts)),
             "chart": charts.sparkline(counts),
+        }
+
+    def _turn_of(
+        self, request: HttpRequest, queue: control.QueueStatus, number: int = 0
+    ) -> dict[str, Any]:
+        """Return what pauses or resumes a queue: an address, "" where the user may not, a form."""
+        turn = "resume" if queue.paused else "pause"
+        url = self.url("turn", quote(queue.name), turn) if self.may(request, turn) else ""
+        return {
+            "paused": queue.paused,
+            "turn_url": url,
+            "form": PauseForm(auto_id=f"pause-{number}-%s"),
         }
 
     def _jobs_url(self, name: str, state: str) -> str:
@@ -121,7 +139,7 @@ class QueueAdmin(OperationsAdmin):
         context = {
             "title": marks.visible(marks.cut(name, 100)),
             "queue": self._line(queue, running, {name: ended}),
-            "paused": queue.paused,
+            **self._turn_of(request, queue),
             "paused_at": marks.moment(queue.paused_at),
             "counts": [
                 (marks.badge(state), count, self._jobs_url(name, state))
@@ -134,9 +152,6 @@ class QueueAdmin(OperationsAdmin):
                 for worker in _workers(name)
             ],
             "chart": charts.bars(hour.starts, ended, _("Attempts ended in the last hour")),
-            "may_pause": self.may(request, "pause"),
-            "form": PauseForm(),
-            "turn_url": self.url("turn", quote(name), "resume" if queue.paused else "pause"),
         }
         return self.page(request, "queue/detail.html", context)
 

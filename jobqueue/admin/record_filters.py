@@ -13,6 +13,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from jobqueue.admin import words
+from jobqueue.engine.bulk_plan import BULK_VERBS
 from jobqueue.states import Outcome
 
 Choices = Sequence[tuple[str, Any]]
@@ -36,7 +37,8 @@ class VerbFilter(ColumnFilter):
     parameter_name = column = "verb"
 
     def lookups(self, request: Any, model_admin: Any) -> Choices:
-        return [(verb, words.verb(verb)) for verb in words.VERBS]
+        bulk = (f"bulk {verb}" for verb in BULK_VERBS)
+        return [(verb, words.verb(verb)) for verb in (*words.VERBS, *bulk)]
 
 
 class SurfaceFilter(ColumnFilter):

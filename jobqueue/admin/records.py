@@ -55,7 +55,14 @@ class RecordAdmin(OperationsAdmin):
 class ActionAdmin(RecordAdmin):
     """What operators did."""
 
-    list_display = ["at_column", "verb_column", "actor_column", "surface", "target_column", "count"]
+    list_display = [
+        "at_column",
+        "verb_column",
+        "actor_column",
+        "surface_column",
+        "target_column",
+        "count_column",
+    ]
     list_filter = [VerbFilter, SurfaceFilter]
     search_fields = ["actor"]
     search_help_text = gettext_lazy("The whole name of whoever did it.")
@@ -77,6 +84,14 @@ class ActionAdmin(RecordAdmin):
     def actor_column(self, action: Any) -> Any:
         return marks.text(action.actor, 60)
 
+    @admin.display(description=gettext_lazy("through"))
+    def surface_column(self, action: Any) -> Any:
+        return words.surface(action.surface)
+
+    @admin.display(description=gettext_lazy("how many"))
+    def count_column(self, action: Any) -> Any:
+        return marks.number(action.count)
+
     @admin.display(description=gettext_lazy("target"))
     def target_column(self, action: Any) -> Any:
         return self.job_link(action.job_id) if action.job_id else marks.text(action.target, 80)
@@ -97,7 +112,7 @@ class ActionAdmin(RecordAdmin):
         facts = [
             (_("When"), marks.moment(action.at)),
             (_("Who"), marks.text(action.actor)),
-            (_("Through"), str(words.SURFACES.get(action.surface, action.surface))),
+            (_("Through"), words.surface(action.surface)),
             (_("What"), words.verb(action.verb)),
             (_("Job"), self.job_link(action.job_id)),
             (_("Target"), marks.text(action.target)),
@@ -114,10 +129,9 @@ class AttemptAdmin(RecordAdmin):
     list_display = [
         "finished_column",
         "outcome_column",
-        "task_column",
+        "job_column",
         "error_column",
         "took_column",
-        "job_column",
     ]
     list_filter = [OutcomeFilter, AttemptPeriod, ErrorClassFilter, WorkerFilter]
 
@@ -139,10 +153,6 @@ class AttemptAdmin(RecordAdmin):
     def outcome_column(self, attempt: Any) -> Any:
         return marks.badge(attempt.outcome)
 
-    @admin.display(description=gettext_lazy("task"))
-    def task_column(self, attempt: Any) -> Any:
-        return marks.text(attempt.task, 100)
-
     @admin.display(description=gettext_lazy("error"))
     def error_column(self, attempt: Any) -> Any:
         message = redact_text(attempt.error_head, task=attempt.task, part="error")
@@ -154,7 +164,7 @@ class AttemptAdmin(RecordAdmin):
 
     @admin.display(description=gettext_lazy("job"))
     def job_column(self, attempt: Any) -> Any:
-        return self.job_link(attempt.job_id)
+        return marks.lines([marks.text(attempt.task, 100), self.job_link(attempt.job_id)])
 
     def change_view(
         self,

@@ -7,6 +7,7 @@ keyword is shown at its field.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -124,7 +125,8 @@ class ScheduleForm(forms.Form):
     def __init__(self, *args: Any, with_arguments: bool = True, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         given = self.data.get("task") or self.initial.get("task") or ""
-        self.fields["task"].choices = task_choices(given)  # type: ignore[attr-defined]
+        choices = self.fields["task"].choices = task_choices(given)  # type: ignore[attr-defined]
+        self.fields["task"].help_text = offered_help(choices)
         if not with_arguments:
             del self.fields["args"], self.fields["kwargs"]
 
@@ -165,6 +167,16 @@ def task_choices(given: str = "") -> list[tuple[str, str]]:
     if given and given not in names:
         names.append(given)
     return [("", "—"), *((name, name) for name in sorted(names))]
+
+
+def offered_help(choices: Sequence[Any]) -> str:
+    """Return which tasks are among the choices; if there are none, how one comes to be."""
+    if len(choices) > 1:
+        return _('Tasks whose definition says expose={"staff"}.')
+    return _(
+        'No task is offered to staff yet. Write @task(expose={"staff"}) above one that staff may '
+        "start, and restart the server."
+    )
 
 
 def _is_offered(name: str) -> bool:

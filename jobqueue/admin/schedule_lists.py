@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin
-from django.contrib.admin.views.main import ChangeList
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy
 
 from jobqueue import control
-from jobqueue.admin import home, marks
+from jobqueue.admin import home, marks, words
+from jobqueue.admin.lists import NamedChangeList
 
 
-class ScheduleChangeList(ChangeList):
+class ScheduleChangeList(NamedChangeList):
     """A page of schedules, each with what it does next and did last."""
 
     def get_results(self, request: HttpRequest) -> None:
@@ -23,17 +23,16 @@ class ScheduleChangeList(ChangeList):
         for row in rows:
             row.status = found.get(row.pk)
         self.result_list = rows
-        self.title = self.opts.verbose_name_plural.capitalize()  # type: ignore[union-attr]
 
 
 class EnabledFilter(admin.SimpleListFilter):
     """Whether it ticks."""
 
-    title = gettext_lazy("enabled")
+    title = gettext_lazy("state")
     parameter_name = "enabled"
 
     def lookups(self, request: Any, model_admin: Any) -> list[tuple[str, Any]]:
-        return [("1", gettext_lazy("Enabled")), ("0", gettext_lazy("Disabled"))]
+        return [("1", gettext_lazy("not disabled")), ("0", words.state("disabled"))]
 
     def queryset(self, request: Any, queryset: Any) -> Any:
         value = self.value()
@@ -43,13 +42,14 @@ class EnabledFilter(admin.SimpleListFilter):
 class ScheduleColumns:
     """What the list shows of each."""
 
-    @admin.display(description=gettext_lazy("task"))
-    def task_column(self, row: Any) -> Any:
-        return marks.text(row.task, 100)
+    @admin.display(description=gettext_lazy("schedule, task"))
+    def name_column(self, row: Any) -> Any:
+        return marks.lines([marks.text(row.name), marks.note(marks.text(row.task, 100))])
 
-    @admin.display(description=gettext_lazy("plan"))
+    @admin.display(description=gettext_lazy("plan, time zone"))
     def words_column(self, row: Any) -> Any:
-        return marks.text(row.status.words if row.status else row.cron, 200)
+        plan = marks.text(row.status.words if row.status else row.cron, 200)
+        return marks.lines([plan, marks.note(marks.text(row.time_zone))])
 
     @admin.display(description=gettext_lazy("state"))
     def state_column(self, row: Any) -> Any:

@@ -50,10 +50,8 @@ class ScheduleAdmin(ScheduleColumns, OperationsAdmin):
     """Recurring plans."""
 
     list_display = [
-        "name",
-        "task_column",
+        "name_column",
         "words_column",
-        "time_zone",
         "state_column",
         "last_column",
         "next_column",

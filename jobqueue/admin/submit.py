@@ -21,7 +21,7 @@ from jobqueue import control, permissions
 from jobqueue.admin import home
 from jobqueue.admin.base import OperationsAdmin
 from jobqueue.admin.payloads import document_columns, shown_document
-from jobqueue.admin.schedule_forms import JSONText, task_choices
+from jobqueue.admin.schedule_forms import JSONText, offered_help, task_choices
 from jobqueue.exceptions import JobQueueError
 
 MAX_TAGS = 50
@@ -30,10 +30,7 @@ MAX_TAGS = 50
 class SubmitForm(forms.Form):
     """A task, its arguments, and how it is to run."""
 
-    task = forms.ChoiceField(
-        label=gettext_lazy("Task"),
-        help_text=gettext_lazy('Tasks whose definition says expose={"staff"}.'),
-    )
+    task = forms.ChoiceField(label=gettext_lazy("Task"))
     args = JSONText(list, label=gettext_lazy("Arguments"), help_text=gettext_lazy("A JSON list."))
     kwargs = JSONText(
         dict, label=gettext_lazy("Arguments by name"), help_text=gettext_lazy("A JSON object.")
@@ -58,7 +55,8 @@ class SubmitForm(forms.Form):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["task"].choices = task_choices()  # type: ignore[attr-defined]
+        choices = self.fields["task"].choices = task_choices()  # type: ignore[attr-defined]
+        self.fields["task"].help_text = offered_help(choices)
         zone = timezone.get_current_timezone_name()
         self.fields["run_after"].help_text = _("In the time zone %(zone)s.") % {"zone": zone}
 

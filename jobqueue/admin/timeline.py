@@ -1,4 +1,4 @@
-"""A job's life in the order in which it happened: attempts, what operators did, its end."""
+"""A job's life, the newest first: attempts, what operators did, its end."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ Moment = tuple[datetime, dict[str, Any]]
 
 
 def timeline(job: Any, attempts: Sequence[Any], actions: Sequence[Any]) -> list[dict[str, Any]]:
-    """Return what happened, the first first: each with a time, a word and a text."""
+    """Return what happened, the newest first, as `attempts` are: a time, a word and a text each."""
     found = [_entry(job.enqueued_at, "enqueued", _("Enqueued"))]
     if job.run_at and _aware(job.run_at) > _aware(job.enqueued_at):
         found.append(_entry(job.run_at, "scheduled", _("Due")))
-    found += [_of_attempt(attempt) for attempt in attempts]
-    found += [_of_action(action) for action in actions]
+    found += [_of_attempt(attempt) for attempt in reversed(attempts)]
+    found += [_of_action(action) for action in reversed(actions)]
     if job.claimed_at is not None:
         found.append(_entry(job.claimed_at, "running", _("Claimed; running now")))
     if job.finished_at is not None:
         found.append(_entry(job.finished_at, job.state, _("Ended")))
-    return [entry for _at, entry in sorted(found, key=lambda each: each[0])]
+    oldest_first = [entry for _at, entry in sorted(found, key=lambda each: each[0])]
+    return oldest_first[::-1]  # what happened at one moment, too
 
 
 def _of_attempt(attempt: Any) -> Moment:

@@ -119,7 +119,6 @@ VERBS: Mapping[str, Any] = {
     "pause": _("Pause"),
     "resume": _("Resume"),
     "drain": _("Drain"),
-    "drain_worker": _("Drain"),
     "set_limit": _("Set limit"),
     "lift_limit": _("Lift limit"),
     "reset_limit": _("Reset limit"),
@@ -179,6 +178,11 @@ SURFACES: Mapping[str, Any] = {
 def state(name: str) -> str:
     """Return the word for a state, or for how an attempt ended."""
     return str(STATES.get(name, name))
+
+
+def surface(name: str) -> str:
+    """Return the words for where somebody acted from."""
+    return str(SURFACES.get(name, name))
 
 
 def verb(name: str) -> str:

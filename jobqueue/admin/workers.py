@@ -7,7 +7,6 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import admin
-from django.contrib.admin.views.main import ChangeList
 from django.db.models import Count, F, QuerySet
 from django.db.models.functions import Now
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -16,9 +15,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from jobqueue import control, permissions
-from jobqueue.admin import home, marks
+from jobqueue.admin import home, marks, words
 from jobqueue.admin.base import OperationsAdmin, allowed_to, not_allowed
 from jobqueue.admin.job_actions import selected_ids
+from jobqueue.admin.lists import NamedChangeList
 from jobqueue.engine.job_walks import Span, through_table
 from jobqueue.engine.statistics import worker_rates
 from jobqueue.exceptions import JobQueueError
@@ -31,21 +31,21 @@ LOOKS = 2
 
 
 class LifeFilter(admin.SimpleListFilter):
-    """Alive by default: the dead are history."""
+    """Those that are not dead by default: the dead are history."""
 
     title = gettext_lazy("state")
     parameter_name = "life"
 
     def lookups(self, request: Any, model_admin: Any) -> list[tuple[str, Any]]:
         return [
-            ("draining", gettext_lazy("Draining")),
-            ("dead", gettext_lazy("Dead")),
-            ("any", gettext_lazy("All")),
+            ("draining", words.state("draining")),
+            ("dead", words.state("dead")),
+            ("any", gettext_lazy("all")),
         ]
 
     def choices(self, changelist: Any) -> Iterator[Any]:
         found = iter(super().choices(changelist))
-        yield {**next(found), "display": gettext_lazy("Alive")}
+        yield {**next(found), "display": gettext_lazy("not dead")}
         yield from found
 
     def queryset(self, request: Any, queryset: QuerySet[Any]) -> QuerySet[Any]:
@@ -57,7 +57,7 @@ class LifeFilter(admin.SimpleListFilter):
         return queryset.filter(dead=value == "dead")
 
 
-class WorkerChangeList(ChangeList):
+class WorkerChangeList(NamedChangeList):
     """A page of workers, with how busy they are."""
 
     def get_results(self, request: HttpRequest) -> None:
@@ -72,7 +72,6 @@ class WorkerChangeList(ChangeList):
             worker.busy = busy.get(worker.pk, 0)
             worker.rate = rates.get(worker.pk)
         self.result_list = workers
-        self.title = self.opts.verbose_name_plural.capitalize()  # type: ignore[union-attr]
 
 
 @admin.action(permissions=["drain_worker"], description=gettext_lazy("Drain"))
@@ -90,9 +89,7 @@ class WorkerAdmin(OperationsAdmin):
         "state_column",
         "queues_column",
         "busy_column",
-        "rate_column",
         "beat_column",
-        "lease_column",
         "version_column",
     ]
     list_filter = [LifeFilter]
@@ -129,21 +126,17 @@ class WorkerAdmin(OperationsAdmin):
     def queues_column(self, worker: Any) -> Any:
         return queues_text(worker)
 
-    @admin.display(description=gettext_lazy("busy"))
+    @admin.display(description=gettext_lazy("busy, jobs a minute"))
     def busy_column(self, worker: Any) -> Any:
-        return marks.budget(worker.busy, worker.slots)
+        rate = f"{worker.rate.per_minute:.1f}" if worker.rate else marks.NOTHING
+        a_minute = _("%(rate)s a minute") % {"rate": rate}
+        return marks.lines([marks.budget(worker.busy, worker.slots), marks.note(a_minute)])
 
-    @admin.display(description=gettext_lazy("jobs a minute"))
-    def rate_column(self, worker: Any) -> Any:
-        return f"{worker.rate.per_minute:.1f}" if worker.rate else marks.NOTHING
-
-    @admin.display(description=gettext_lazy("last beat"))
+    @admin.display(description=gettext_lazy("last beat, lease left"))
     def beat_column(self, worker: Any) -> Any:
-        return ago(worker.beat_age)
-
-    @admin.display(description=gettext_lazy("lease left"))
-    def lease_column(self, worker: Any) -> Any:
-        return marks.NOTHING if worker.dead else marks.span(worker.lease_left.total_seconds())
+        left = marks.span(worker.lease_left.total_seconds())
+        lease = _("%(span)s left") % {"span": left}
+        return marks.lines([ago(worker.beat_age), not worker.dead and marks.note(lease)])
 
     @admin.display(description=gettext_lazy("version"))
     def version_column(self, worker: Any) -> Any:

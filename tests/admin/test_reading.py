@@ -1,0 +1,136 @@
+"""What a newcomer reads: what is left out, in which words, in which order, and what to do next."""
+
+import html
+import re
+
+import pytest
+from django.utils import timezone
+
+from jobqueue import control
+from jobqueue.admin import schedule_forms, words
+from jobqueue.control import Actor
+from jobqueue.models import Queue
+from tests.admin import tasks  # noqa: F401 - registers one that staff may submit
+from tests.admin.making import NOW, around, attempt, everything, job, page
+
+pytestmark = pytest.mark.django_db
+
+KIM = Actor("kim", "shell")
+
+
+def sidebar(text: str) -> list[str]:
+    """Return the choices of the filters beside a list."""
+    found = text[text.index('id="changelist-filter"') : text.index('id="changelist-form"')]
+    return [html.unescape(each.strip()) for each in re.findall(r"<a[^>]*>([^<]*)</a>", found)]
+
+
+# --- lists ----------------------------------------------------------------------------------------
+
+
+def test_a_list_says_what_it_hides_and_shows_it_when_asked(admin):
+    job("succeeded", task="shop.tasks.done")
+    text = admin.get(page("job")).text
+    assert "Jobs that succeeded or were cancelled are not shown." in text
+    assert "shop.tasks.done" not in text
+    (address,) = re.findall(r'<a href="([^"]*)">Show these, too', text)
+    shown = admin.get(page("job") + html.unescape(address)).text
+    assert "shop.tasks.done" in shown
+    assert "are not shown" not in shown
+    assert "are not shown" not in admin.get(page("deadletter")).text
+
+
+@pytest.mark.parametrize("model", ["job", "deadletter", "schedule", "attempt", "action", "limit"])
+def test_a_list_says_in_which_zone_its_times_are(model, admin):
+    everything()
+    with timezone.override("Europe/Paris"):
+        assert admin.get(page(model)).text.count("Times are in Europe/Paris; point at one") == 1
+
+
+def test_filters_say_what_the_rows_say(admin):
+    everything()
+    job("retrying")
+    jobs = sidebar(admin.get(page("job")).text)
+    assert {words.state(state) for state in ("retrying", "dead", "succeeded")} <= set(jobs)
+    workers = admin.get(page("worker")).text
+    assert words.state("draining") in sidebar(workers)
+    actions = admin.get(page("action")).text
+    assert words.surface("shell") in sidebar(actions)
+    assert sidebar(actions).count("Drain") == 1
+    assert "Bulk: Requeue" in sidebar(actions)
+
+
+def test_a_job_that_succeeded_has_an_attempt_and_no_failure(admin):
+    subject = job("succeeded")
+    assert '<span class="jq-note">1 attempt</span>' in admin.get(page("job") + "?state=any").text
+    text = re.sub(r"\s+", " ", admin.get(page("job", subject.pk)).text)
+    assert "<dt>Attempts that ended</dt><dd>1</dd>" in text
+    assert "<dt>Of these failed</dt><dd>0; 5 make it a dead letter</dd>" in text
+    job("dead", attempts=7, fence=7, failures=5)
+    assert "5 of 5 failed" in admin.get(page("deadletter")).text
+
+
+@pytest.mark.parametrize(("model", "title"), [("schedule", "Schedules"), ("worker", "Workers")])
+def test_a_list_is_called_by_what_is_in_it(model, title, admin):
+    assert f"<h1>{title}</h1>" in admin.get(page(model)).text
+
+
+# --- queues ---------------------------------------------------------------------------------------
+
+
+def test_a_queue_is_paused_and_resumed_from_the_list(as_staff):
+    client = as_staff("view_queue", "pause_queue")
+    job("ready")
+    text = client.get(page("queue")).text
+    turn = page("queue", "default", "turn", "pause")
+    assert f'action="{turn}"' in text
+    given = {"reason": "stocktaking", "next": page("queue")}
+    text = client.post(turn, given, follow=True).text
+    assert "by <bdi>kim</bdi>: <bdi>stocktaking</bdi>" in text
+    client.post(page("queue", "default", "turn", "resume"), {"next": page("queue")})
+    assert not Queue.objects.get(name="default").paused
+
+
+def test_who_may_not_pause_is_offered_no_button(as_staff):
+    job("ready")
+    text = as_staff("view_queue").get(page("queue")).text
+    assert "default" in text
+    assert "/turn/" not in text
+
+
+def test_a_reason_that_was_not_given_leaves_no_colon(admin):
+    control.pause("mail", KIM)
+    for address in (page("queue"), page("queue", "mail")):
+        text = admin.get(address).text
+        assert "by <bdi>kim</bdi>" in text
+        assert "<bdi></bdi>" not in text
+        assert ": </" not in text
+        assert "</bdi>:" not in text
+        assert "</time>:" not in text
+
+
+# --- a job ----------------------------------------------------------------------------------------
+
+
+def test_attempts_and_timeline_begin_with_the_newest(admin):
+    subject = job("dead", attempts=3, fence=3)
+    around(subject)
+    for number in (2, 3):
+        attempt(subject, number)
+    text = admin.get(page("job", subject.pk)).text
+    timeline, rest = text[text.index("jq-timeline") :].split("</ol>", 1)
+    assert re.findall(r"Attempt (\d), ", timeline) == ["3", "2", "1"]
+    assert timeline.index("Ended") < timeline.index("Enqueued")
+    assert re.findall(r"<b>Attempt (\d)</b>", rest) == ["3", "2", "1"]
+    assert text.count("The newest first.") == 3
+    assert NOW.strftime("%Y-%m-%d") in timeline
+
+
+# --- nothing to choose ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("address", [("job", "submit"), ("schedule", "add")])
+def test_without_a_task_for_staff_the_form_says_how_one_comes_to_be(address, admin, monkeypatch):
+    assert "Tasks whose definition says" in admin.get(page(*address)).text
+    monkeypatch.setattr(schedule_forms, "task_names", lambda: ["tests.admin.tasks.not_offered"])
+    text = html.unescape(admin.get(page(*address)).text)
+    assert 'Write @task(expose={"staff"})' in text

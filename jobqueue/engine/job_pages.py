@@ -40,7 +40,7 @@ from jobqueue.engine.job_walks import (
 from jobqueue.exceptions import InvalidArgument
 from jobqueue.filters import Filter, Term, bindings_of, matching, states_of
 from jobqueue.models import Job, JobTag
-from jobqueue.models.job import LISTED_STATES
+from jobqueue.models.job import LISTED_STATES, JobQuerySet
 from jobqueue.states import LIVE, State
 from jobqueue.storage import Storage, storage_for
 
@@ -103,12 +103,13 @@ def job_page(
     return _page(plan, walked, limit, edge, newer)
 
 
-def newest_first(
-    rows: QuerySet[Job], ids: Sequence[UUID], columns: Sequence[str] = ()
-) -> list[Job]:
-    """Return the jobs of `ids` for a list: those that are still there, without large columns."""
+def newest_first(rows: JobQuerySet, ids: Sequence[UUID], columns: Sequence[str] = ()) -> list[Job]:
+    """Return the jobs of `ids` for a list: those that are still there, without large columns.
+
+    Where no columns are named, each knows its `last_started_at`.
+    """
     found = rows.filter(id__in=ids)
-    found = found.only(*columns) if columns else found.defer(*LARGE_COLUMNS)
+    found = found.only(*columns) if columns else found.defer(*LARGE_COLUMNS).with_last_start()
     return sorted(found, key=lambda job: job.id, reverse=True)
 
 

@@ -7,11 +7,12 @@ carries the whole guard (id, state, fence, worker). Indexes are few, partial, an
 from typing import Self
 
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import F, OuterRef, Q, Subquery
 from django.utils.translation import gettext_lazy as _
 
 from jobqueue.conf import MAX_QUEUE_NAME_LENGTH, MAX_TASK_NAME_LENGTH
 from jobqueue.ids import new_job_id
+from jobqueue.models.attempt import Attempt
 from jobqueue.models.fields import JSONDocument
 from jobqueue.models.tag import JobTag
 from jobqueue.states import FINISHED, LIVE, WAITING, State
@@ -30,6 +31,14 @@ class JobQuerySet(models.QuerySet["Job"]):
     def tagged(self, tag: str) -> Self:
         """Return those that bear `tag`, found through its index."""
         return self.filter(id__in=JobTag.objects.filter(tag=tag).values("job_id"))
+
+    def with_last_start(self) -> Self:
+        """Add `last_started_at`: when the newest attempt that has ended began, None without one.
+
+        For pages of jobs: one look into the index of (job_id, number) for each row.
+        """
+        newest = Attempt.objects.filter(job_id=OuterRef("id"), number=OuterRef("attempts"))
+        return self.annotate(last_started_at=Subquery(newest.values("started_at")[:1]))
 
 
 class Job(models.Model):

@@ -1,6 +1,7 @@
 """GET of jobs: what is told, and to whom; pages, filters, ETags, and rows of any age."""
 
 import json
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -105,6 +106,32 @@ def test_documents_have_the_fields_that_are_described(auditor, storage):
     for job in listed:
         assert job.keys() == JobSummary().fields.keys()
         assert auditor.get(f"/jobs/{job['id']}/").json().keys() == JobDetail().fields.keys()
+
+
+def test_a_job_says_when_its_last_attempt_began(auditor, storage):
+    retried = claimed(storage)
+    failed = {"outcome": "failed", "charged": True, "error": FAILURE, "delay": 3_600.0}
+    storage.end_many([ending(retried, "retrying", **failed)])
+    (waits,) = insert(storage, delay=3_600.0)
+    held = claimed(storage)
+    told = {job["id"]: job["started_at"] for job in auditor.get("/jobs/").json()["results"]}
+    assert told == {
+        str(retried.id): began(retried.id),
+        str(waits): None,
+        str(held.id): written(Job.objects.get(pk=held.id).claimed_at),
+    }
+    storage.finish_one(held, "null", 0.1)
+    assert auditor.get(f"/jobs/{held.id}/").json()["started_at"] == began(held.id)
+
+
+def began(job_id: UUID) -> str:
+    return written(Attempt.objects.get(job_id=job_id).started_at)
+
+
+def written(at: datetime | None) -> str:
+    """Return a time as JSON has it."""
+    assert at is not None
+    return at.isoformat().replace("+00:00", "Z")
 
 
 def test_payload_needs_a_permission_and_secrets_stay_hidden_all_the_same(viewer, auditor, storage):

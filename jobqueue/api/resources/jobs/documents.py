@@ -48,7 +48,9 @@ class JobSummary(Document):
     max_attempts = serializers.IntegerField(allow_null=True, help_text="null: unlimited.")
     enqueued_at = serializers.DateTimeField()
     run_at = serializers.DateTimeField(help_text="Not before.")
-    started_at = nullable_time("When the attempt that runs now was begun.")
+    started_at = nullable_time(
+        "When the attempt that runs now began, else the last one. null: none has."
+    )
     finished_at = nullable_time()
     worker = serializers.UUIDField(allow_null=True, help_text="That runs it now.")
     error_class = serializers.CharField(allow_blank=True, help_text="Of the last error.")
@@ -117,7 +119,7 @@ def summaries(jobs: Sequence[Job], caller: Caller, database: str) -> list[dict[s
 
 
 def summary(job: Job, tags: Sequence[str], caller: Caller) -> dict[str, Any]:
-    """Return a job for a list. Its large columns are not read."""
+    """Return a job for a list, read `with_last_start`. Its large columns are not read."""
     return {
         "id": str(job.id),
         "task": text(job.task),
@@ -130,7 +132,7 @@ def summary(job: Job, tags: Sequence[str], caller: Caller) -> dict[str, Any]:
         "max_attempts": job.max_attempts,
         "enqueued_at": moment(job.enqueued_at),
         "run_at": moment(job.run_at),
-        "started_at": moment(job.claimed_at),
+        "started_at": moment(job.claimed_at or job.last_started_at),  # type: ignore[attr-defined]
         "finished_at": moment(job.finished_at),
         "worker": None if job.worker is None else str(job.worker),
         "error_class": text(job.error_class),

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from django.db.models import QuerySet
 from django.http import HttpResponse
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
 from rest_framework import serializers
@@ -28,6 +27,7 @@ from jobqueue.api.views import ApiView
 from jobqueue.conf import MAX_QUEUE_NAME_LENGTH
 from jobqueue.exceptions import WrongState
 from jobqueue.models import Job
+from jobqueue.models.job import JobQuerySet
 from jobqueue.states import FINISHED
 
 ETAG_HEADERS = [
@@ -75,13 +75,13 @@ class JobChange(StrictSerializer):
 class JobResource(ApiView):
     """What views of one job share: finding it, if the caller may know of it."""
 
-    def jobs(self) -> QuerySet[Job]:
+    def jobs(self) -> JobQuerySet:
         """Return the jobs that the caller may know of."""
         return self.caller.own(Job.objects.using(self.database))
 
     def job(self, job_id: UUID) -> Job:
         """Return a job. Raise Problem if there is none that the caller may know of."""
-        found = self.jobs().filter(id=job_id).first()
+        found = self.jobs().filter(id=job_id).with_last_start().first()
         if found is None:
             raise Problem("job-not-found")
         return found

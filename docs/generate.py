@@ -48,6 +48,8 @@ def default_text(option: Field) -> str:
         return "the variable `REDIS_URL`, else `None`"
     if option.name == "retention":
         return "succeeded 7 days, cancelled 30 days, dead kept"
+    if option.name == "action_retention":
+        return "365 days"
     value: Any = option.default if option.default is not MISSING else option.default_factory()
     if option.name == "schedules":
         return "`{}`"

@@ -176,6 +176,10 @@ def _optional_age(value: Any) -> float | None:
     return None if value is None else _age(value)
 
 
+def _action_age(value: Any) -> float | None:
+    return None if value is None else number(DAY_SECONDS, 100 * 365 * DAY_SECONDS)(value)
+
+
 QUEUES_KEY = "queues"
 """Key in RETENTION under which queues have times of their own."""
 
@@ -265,6 +269,12 @@ class Options:
         "Seconds that finished jobs are kept, by state, at least a day; None keeps them. Under "
         '"queues" by queue and state, where a queue has times of its own.',
         factory=True,
+    )
+    action_retention: float | None = option(
+        365 * DAY_SECONDS,
+        _action_age,
+        "Seconds that it is kept who did what to jobs, queues and schedules, at least a day; None "
+        "keeps it. A year: whoever asks how something came about asks within that.",
     )
     scrub_arguments: float | None = option(
         None,

@@ -17,7 +17,7 @@ from jobqueue.storage.records import AgeRule
 from jobqueue.storage.retention import FIRST_ID, youngest
 
 PRUNE_BATCH = 500
-"""Jobs deleted in one transaction: short enough that nobody waits for it."""
+"""Rows deleted in one transaction: short enough that nobody waits for it."""
 WALK_WINDOW = 5_000
 """Jobs that one look of a walk reads: some milliseconds, however many are kept."""
 WORKER_RETENTION_SECONDS = 7 * 86_400.0
@@ -66,13 +66,20 @@ def scrub(storage: Storage, options: Options, should_stop: Callable[[], bool] = 
 
 def prune_requests(storage: Storage, should_stop: Callable[[], bool] = never) -> int:
     """Delete idempotency keys whose time is over, batch by batch; return how many."""
-    pruned = 0
-    while not should_stop():
-        count = storage.prune_requests(PRUNE_BATCH)
-        pruned += count
-        if count < PRUNE_BATCH:
-            break
-    return pruned
+    return _in_batches(lambda: storage.prune_requests(PRUNE_BATCH), should_stop)
+
+
+def prune_actions(
+    storage: Storage, options: Options, should_stop: Callable[[], bool] = never
+) -> int:
+    """Delete what was written down of operators longer ago than ACTION_RETENTION, batch by batch.
+
+    Return how many.
+    """
+    seconds = options.action_retention
+    if seconds is None:
+        return 0
+    return _in_batches(lambda: storage.prune_actions(PRUNE_BATCH, seconds), should_stop)
 
 
 def rules_of(retention: Retention) -> list[AgeRule]:
@@ -102,6 +109,17 @@ def walk(
         )
         if found:
             yield found
+
+
+def _in_batches(prune_batch: Callable[[], int], should_stop: Callable[[], bool]) -> int:
+    """Prune until a batch is not full, or somebody wants to stop; return how many went."""
+    pruned = 0
+    while not should_stop():
+        count = prune_batch()
+        pruned += count
+        if count < PRUNE_BATCH:
+            break
+    return pruned
 
 
 def _at_least_a_day(seconds: float | None) -> float | None:

@@ -5,8 +5,8 @@
 Only tasks that say so for the actor's surface; arguments must fit the task's signature and type
 hints. Every flaw of every submission is told at once, each with its place (`InvalidSubmission`),
 and nothing is stored then. The rest is as `enqueue` in Python: same rows, options, limits, unique
-keys and signals; all through one TASKS alias. One Action row, one transaction
-(`jobqueue.engine.idempotency`), and `created_by` is the owner.
+keys and signals; all through one TASKS alias. One transaction (`jobqueue.engine.idempotency`), and
+`created_by` is the owner; an Action row where a person of the staff did it, none for a client.
 
 Unique keys: a submission that meets a twin makes no job, and its result is the twin's, marked
 `already_enqueued`; with `own_only` another owner's twin is UniqueKeyTaken instead, which says
@@ -47,6 +47,8 @@ from jobqueue.storage import Storage
 from jobqueue.storage.records import Deed, RequestKey, StoredAnswer
 from jobqueue.tasks import JobTask
 
+CLIENT = "api"
+"""The surface of machines."""
 MAX_SUBMISSIONS = 10_000
 """Jobs in one batch: it is one transaction, and a second or so long at that."""
 
@@ -208,7 +210,11 @@ def _refuse_foreign(
 
 
 def _deed(desk: Desk, results: Results) -> Deed | None:
-    """Return what is written down of it, and tell of it later; None where no job was made."""
+    """Tell of it later; return what is written down of it, None where nothing is.
+
+    What operators do is written down. A job that a client made by itself is no deed of an
+    operator: it says who made it and when, and a row beside each would outlive them all.
+    """
     new = [result for result in results if not result.already_enqueued]
     if not new:
         return None
@@ -226,4 +232,6 @@ def _deed(desk: Desk, results: Results) -> Deed | None:
             surface=actor.surface,
         )
     )
+    if actor.surface == CLIENT:
+        return None
     return Deed(actor.name, actor.surface, "enqueue", job_id, target, len(new))

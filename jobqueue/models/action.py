@@ -22,6 +22,7 @@ class Action(models.Model):
     class Meta:
         verbose_name = _("action")
         verbose_name_plural = _("actions")
+        indexes = (models.Index(name="jobqueue_action_at", fields=["at"]),)
 
     def __str__(self) -> str:
         return f"{self.actor}: {self.verb} {self.target}"

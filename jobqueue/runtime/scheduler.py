@@ -16,7 +16,7 @@ from jobqueue.conf import Options
 from jobqueue.engine.aliases import aliases_of
 from jobqueue.engine.declared import is_declared, sync
 from jobqueue.engine.limits import sweep_limits
-from jobqueue.engine.retention import prune, prune_requests, scrub
+from jobqueue.engine.retention import prune, prune_actions, prune_requests, scrub
 from jobqueue.engine.sweeps import expire_due, obey_requests, promote_due, sweep_unknown
 from jobqueue.engine.ticking import tick_schedules
 from jobqueue.runtime.bulk_runner import BulkRunner
@@ -92,6 +92,7 @@ class Scheduler:
             scrub(storage, self._options, self._should_stop)
             storage.prune_uses()
             prune_requests(storage, self._should_stop)
+            prune_actions(storage, self._options, self._should_stop)
         if not self._only_promote:
             self._rollups.run_once(storage)
         if not self._only_promote and self._bulk.run_once(storage):

@@ -54,3 +54,6 @@ class PostgresRetention(PostgresStatements):
 
     def prune_workers(self, older_than_seconds: float) -> int:
         return len(self._rows("prune_workers", age=older_than_seconds))
+
+    def prune_actions(self, limit: int, older_than_seconds: float) -> int:
+        return len(self._rows("prune_actions", limit=limit, age=older_than_seconds))

@@ -54,6 +54,10 @@ class RetentionStorage:
         """Delete rows of workers dead for long that hold no job; return how many."""
         raise NotImplementedError
 
+    def prune_actions(self, limit: int, older_than_seconds: float) -> int:
+        """Delete up to `limit` Action rows written longer ago, not locked ones; return how many."""
+        raise NotImplementedError
+
 
 def youngest(rules: Sequence[AgeRule]) -> float:
     """Return the shortest time after which anything is old; infinite where nothing ever is."""

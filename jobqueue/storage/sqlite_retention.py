@@ -61,6 +61,18 @@ class SQLiteRetention(SQLiteStatements):
         before = moved(self._clock(), -older_than_seconds)
         return self._changed("scrub_arguments", ids=list(ids), before=before, scrubbed=SCRUBBED)
 
+    def prune_actions(self, limit: int, older_than_seconds: float) -> int:
+        before = moved(self._clock(), -older_than_seconds)
+        return self._prune_actions(limit, before) if self._find_old_action(before) else 0
+
+    @reads
+    def _find_old_action(self, before: datetime) -> bool:
+        return bool(self._rows("find_old_action", before=before))
+
+    @writes
+    def _prune_actions(self, limit: int, before: datetime) -> int:
+        return self._changed("prune_actions", limit=limit, before=before)
+
 
 def _with_time(rule: AgeRule, clock: datetime) -> dict[str, str | None]:
     before = None if rule.seconds is None else _before(rule.seconds, clock)

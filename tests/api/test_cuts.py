@@ -16,7 +16,7 @@ import pytest
 from django.db import connection, connections, transaction
 
 from jobqueue.compat import task_enqueued
-from jobqueue.models import Action, IdempotencyKey, Job, JobTag
+from jobqueue.models import IdempotencyKey, Job, JobTag
 from tests.api.conftest import Api, problem
 from tests.api.tasks import CHARGE
 from tests.conftest import url_in_use
@@ -62,14 +62,14 @@ class Step:
 
 
 def kept() -> tuple[int, ...]:
-    """Return how many jobs, tags, actions and keys there are; a lost session is replaced."""
+    """Return how many jobs, tags and keys there are; a lost session is replaced."""
     connection.close()
-    return tuple(model.objects.count() for model in (Job, JobTag, Action, IdempotencyKey))
+    return tuple(model.objects.count() for model in (Job, JobTag, IdempotencyKey))
 
 
 ENOUGH = 7
 """Statements before the COMMIT: fewer, and the tests would not see what a request does."""
-NOTHING, ALL = (0, 0, 0, 0), (1, 1, 1, 1)
+NOTHING, ALL = (0, 0, 0), (1, 1, 1)
 
 
 def repeated(kim: Api) -> Any:

@@ -68,6 +68,7 @@ WRONG = {
     "EMAIL_QUEUE": "",
     "LOG_LINES": 1.5,
     "RETENTION": {"running": 1},
+    "ACTION_RETENTION": 60,
     "SCRUB_ARGUMENTS": -1,
     "IDEMPOTENCY_HOURS": 0,
     "ACCEPT_LOSS": "no",

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from jobqueue import control, hints
 from jobqueue.engine import declared
-from jobqueue.models import IdempotencyKey, Job, Schedule
+from jobqueue.models import Action, IdempotencyKey, Job, Schedule
 from jobqueue.runtime import scheduler as scheduler_module
 from jobqueue.runtime.scheduler import PRUNE_SECONDS, SWEEP_SECONDS, SYNC_SECONDS, Scheduler
 from jobqueue.storage.records import RequestKey
@@ -36,9 +36,11 @@ def hinted(monkeypatch):
 def make(bench: Bench, clock):
     made = []
 
-    def make_one(**options) -> Scheduler:
+    def make_one(given=None, **options) -> Scheduler:
         environment = bench.environment
-        made.append(Scheduler("default", environment.options, environment.direct, **options))
+        made.append(
+            Scheduler("default", given or environment.options, environment.direct, **options)
+        )
         return made[-1]
 
     yield make_one
@@ -105,6 +107,20 @@ def test_idempotency_keys_are_pruned_when_their_time_is_over(bench, make, hinted
     clock.advance(PRUNE_SECONDS)
     scheduler.run_once()
     assert IdempotencyKey.objects.get().key == "young"
+
+
+@pytest.mark.parametrize(("days", "kept"), [(365, ["young"]), (None, ["old", "young"])])
+def test_what_operators_did_is_pruned_after_its_retention(
+    days, kept, make_bench, make, hinted, clock
+):
+    bench = make_bench(action_retention=days and days * 86_400.0)
+    for name, age in (("old", 366), ("young", 364)):
+        at = timezone.now() - timedelta(days=age)
+        Action.objects.create(at=at, actor=name, surface="shell", verb="pause", target="mail")
+    scheduler = make(bench.environment.options)
+    clock.advance(PRUNE_SECONDS)
+    scheduler.run_once()
+    assert list(Action.objects.order_by("at").values_list("actor", flat=True)) == kept
 
 
 def test_a_scheduler_that_is_to_stop_does_not_begin_to_prune(bench, make, hinted, clock):

@@ -74,6 +74,11 @@ SELECT 'user:' || n % 50, 'jobs', md5(n::text), md5(n::text), now(),
        now() + (n - 100) * interval '1 minute'
 FROM generate_series(1, 20000) AS n
 """
+ACTIONS = """
+INSERT INTO jobqueue_action (at, actor, surface, verb, target, count)
+SELECT now() - n * interval '1 minute', 'kim', 'shell', 'requeue', 'jobs', 1
+FROM generate_series(1, 20000) AS n
+"""
 BACKLOG = (
     {"state": "succeeded", "count": 60_000, "ran": 1},
     {"state": "scheduled", "count": 40_000},
@@ -179,6 +184,7 @@ def calls() -> Calls:
             lambda s: s.find_request(RequestKey("user:7", "jobs", "k", "")),
         ),
         "prune requests": ("jobqueue_idempotencykey_expiry", lambda s: s.prune_requests(500)),
+        "prune actions": ("jobqueue_action_at", lambda s: s.prune_actions(500, 86_400.0)),
         "discard": (None, lambda s: s.discard_dead(some, "")),
         "live of schedule": ("jobqueue_job_schedule", lambda s: s.live_of_schedule("nightly")),
         "admit overlapping": ("jobqueue_job_blocked", lambda s: s.admit_overlapping(1_000)),
@@ -258,8 +264,9 @@ def test_hot_statements_never_read_history_or_the_schedule() -> None:
     run_sql(connection, ATTEMPTS)
     run_sql(connection, STEPS)
     run_sql(connection, KEYS)
+    run_sql(connection, ACTIONS)
     tables = "jobqueue_job, jobqueue_attempt, jobqueue_step, jobqueue_idempotencykey"
-    run_sql(connection, f"ANALYZE {tables}")
+    run_sql(connection, f"ANALYZE {tables}, jobqueue_action")
     wrong = {}
     for name, (index, call) in calls().items():
         plan = explain(call)

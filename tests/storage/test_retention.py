@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 from django.db.models.functions import Now
 
-from jobqueue.models import Attempt, Job
+from jobqueue.models import Action, Attempt, Job
 from jobqueue.payload import SCRUBBED
 from jobqueue.storage import Storage
 from jobqueue.storage.connections import transaction_on
@@ -123,3 +123,26 @@ def test_a_worker_that_holds_nothing_is_none_of_it(storage: Storage) -> None:
     register(storage)
     assert storage.prune([], HOUR) == []
     assert storage.scrub_arguments([], HOUR) == 0
+
+
+def done(hours: float, count: int = 1) -> None:
+    """Write down something that an operator did some hours ago."""
+    then = Now() - timedelta(hours=hours)
+    for _ in range(count):
+        Action.objects.create(at=then, actor="kim", surface="shell", verb="pause", target="mail")
+
+
+def test_what_operators_did_is_pruned_a_batch_at_a_time(storage: Storage) -> None:
+    done(hours=9, count=4)
+    done(hours=0.5)
+    assert [storage.prune_actions(3, HOUR) for _ in range(3)] == [3, 1, 0]
+    assert Action.objects.count() == 1
+
+
+@pytest.mark.postgres_only("SQLite has no row locks")
+def test_pruning_passes_over_actions_that_are_locked(storage: Storage, other: Storage) -> None:
+    done(hours=9, count=2)
+    with transaction_on(other.connection):
+        run_sql(other.connection, "SELECT 1 FROM jobqueue_action LIMIT 1 FOR UPDATE")
+        assert storage.prune_actions(3, HOUR) == 1
+    assert Action.objects.count() == 1

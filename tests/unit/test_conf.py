@@ -20,6 +20,7 @@ def test_no_options_are_the_documented_defaults():
     assert options.max_attempts == 5
     assert options.timeout == 1_800
     assert options.retention == {"succeeded": 7 * 86_400, "cancelled": 30 * 86_400, "dead": None}
+    assert options.action_retention == 365 * 86_400
 
 
 def test_every_option_says_what_it_is():
@@ -56,6 +57,7 @@ def test_an_unknown_option_is_a_problem_that_lists_the_known_ones():
         ("ACCEPT_LOSS", 1),
         ("RETENTION", {"running": 5}),
         ("RETENTION", 5),
+        ("ACTION_RETENTION", 3_600),
         ("BATCH", 1.5),
     ],
 )

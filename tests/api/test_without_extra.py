@@ -5,7 +5,7 @@ import sys
 
 WITHOUT = """
 import sys
-for name in ("rest_framework", "drf_spectacular", "django_filters"):
+for name in ("rest_framework", "drf_spectacular"):
     sys.modules[name] = None  # importing it is an ImportError now
 
 import django

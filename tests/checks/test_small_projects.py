@@ -45,7 +45,7 @@ task_backends["default"].check()
 """
 CORE = ["jobqueue", "django.contrib.contenttypes", "django.contrib.auth"]
 ADMIN = [*CORE, *(f"django.contrib.{name}" for name in ("sessions", "messages", "admin"))]
-API = ("rest_framework", "drf_spectacular", "django_filters")
+API = ("rest_framework", "drf_spectacular")
 LIVE = ("channels", "websockets")
 
 

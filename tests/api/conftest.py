@@ -11,7 +11,7 @@ from django.db import connection
 from django.test import Client
 from rest_framework.authtoken.models import Token
 
-from jobqueue.api.resources import health
+from jobqueue.api.fresh import Fresh
 from jobqueue.conf import options_for
 from jobqueue.storage import Storage, storage_for
 
@@ -55,7 +55,7 @@ class Api:
 def _nothing_remembered() -> None:
     """Requests that other tests have sent are not counted, what they saw is looked at anew."""
     cache.clear()
-    health._looks.forget()
+    Fresh.forget_all()
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from django.test.utils import CaptureQueriesContext
 
 from jobqueue import control
 from jobqueue.api.documents import Document
+from jobqueue.api.fresh import Fresh
 from jobqueue.api.resources.page import bulk, charts
 from jobqueue.api.resources.statistics import StatsDocument
 from jobqueue.engine.rollups import catch_up
@@ -59,6 +60,18 @@ def test_stats_count_no_further_than_they_say(viewer, storage):
         ok(viewer.get("/stats/"))
     counting = [q["sql"] for q in queries if "COUNT(" in q["sql"].upper()]
     assert all("LIMIT" in sql or "rollup" in sql for sql in counting), counting
+
+
+def test_many_readers_cost_one_look_a_second_and_see_what_they_may(viewer, make_caller, storage):
+    first = ok(viewer.get("/page/findings/"))
+    insert(storage, queue="mail")
+    with CaptureQueriesContext(connection) as queries:
+        assert ok(viewer.get("/page/findings/")) == first
+        assert ok(viewer.get("/stats/"))["as_of"] == first["as_of"]
+        problem(make_caller("kim").get("/page/findings/"), 403, "permission-denied")
+    assert not [q["sql"] for q in queries if "jobqueue_job" in q["sql"]]
+    Fresh.forget_all()
+    assert ok(viewer.get("/stats/"))["backlog"]["value"] == 1
 
 
 @pytest.mark.parametrize("period", ["59", "1e12", "nan", "x"])

@@ -4,16 +4,14 @@ Both answer without credentials, and then say no more than "pass" or "fail". Who
 is told which check failed, and the ages.
 
 Live asks nothing but this process. Ready asks the database, at most once a second for all who
-probe this process: is there a worker, are due jobs made ready, are those of dead workers taken
-back, and, with ``?max_age=60``, has no ready job waited for longer. It is a probe of the queue as a
-whole: a load balancer that takes web servers out for it would take out those that could still
-accept jobs.
+probe this process (`jobqueue.api.fresh`): is there a worker, are due jobs made ready, are those of
+dead workers taken back, and, with ``?max_age=60``, has no ready job waited for longer. It is a
+probe of the queue as a whole: a load balancer that takes web servers out for it would take out
+those that could still accept jobs.
 """
 
 from __future__ import annotations
 
-import threading
-import time
 from typing import Any
 
 from django.urls import path
@@ -23,13 +21,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobqueue import control
+from jobqueue.api import fresh
 from jobqueue.api.access import OPEN, needs
 from jobqueue.api.serializers import StrictSerializer
 from jobqueue.api.views import ApiView
 from jobqueue.permissions import VIEW
-
-FRESH_SECONDS = 1.0
-"""How long an answer of the database serves further probes of this process."""
 
 
 class ReadyQuery(StrictSerializer):
@@ -116,7 +112,7 @@ class ReadyView(ApiView):
 
         200 if everything passes, else 503; with the checks to whoever may see jobs.
         """
-        found = _looks.readiness(self.backend)
+        found = fresh.readiness.of(self.backend)
         failures = found.failures(self.query.get("max_age"))
         answer: dict[str, Any] = {"status": "fail" if failures else "pass"}
         if self.caller.may(VIEW):
@@ -139,29 +135,6 @@ def _checks(found: control.Readiness, failures: list[str]) -> dict[str, dict[str
         for name, value in values.items()
     }
 
-
-class _Looks:
-    """The last look of this process, which serves for a second."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._found: dict[str, tuple[float, control.Readiness]] = {}
-
-    def readiness(self, backend: str) -> control.Readiness:
-        """Return a look that is fresh; one thread looks, the others wait for it."""
-        with self._lock:
-            at, found = self._found.get(backend, (0.0, None))
-            if found is None or time.monotonic() - at > FRESH_SECONDS:
-                found = control.readiness(backend)
-                self._found[backend] = (time.monotonic(), found)
-            return found
-
-    def forget(self) -> None:
-        """Look anew; for tests."""
-        self._found.clear()
-
-
-_looks = _Looks()
 
 routes = [
     path("health/live/", LiveView.as_view(), name="health-live"),

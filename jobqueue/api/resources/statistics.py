@@ -2,7 +2,8 @@
 
 Counts say how they are meant (`relation`): exactly (eq), at least (gte), or about (estimate).
 Jobs that have succeeded or were cancelled are not counted, as there may be millions. What was done
-is read from rollups, which are some seconds old: `attempts.as_of` says as of when.
+is read from rollups, which are some seconds old: `attempts.as_of` says as of when. What there is is
+looked at once a second and process (`jobqueue.api.fresh`), however many ask.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from jobqueue import control
+from jobqueue.api import fresh
 from jobqueue.api.access import needs
 from jobqueue.api.answers import conditional
 from jobqueue.api.documents import (
@@ -128,8 +130,11 @@ class StatsView(ApiView):
     )
     @needs(VIEW, query=PeriodQuery)
     def get(self, request: Request) -> HttpResponse:
-        """Tell how many jobs there are, how old the oldest, and what was done lately."""
-        status = control.status(self.backend)
+        """Tell how many jobs there are, how old the oldest, and what was done lately.
+
+        Counted at most a second ago: `as_of` says when.
+        """
+        status = fresh.status.of(self.backend)
         document = {
             "as_of": moment(status.as_of),
             "counts": {name: count(of) for name, of in status.counts.items()},

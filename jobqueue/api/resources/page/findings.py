@@ -1,4 +1,7 @@
-"""``/page/findings/``: what is wrong now, the worst first, each with the way out."""
+"""``/page/findings/``: what is wrong now, the worst first, each with the way out.
+
+The look is at most a second old, see `jobqueue.api.fresh`.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from jobqueue import control
+from jobqueue.api import fresh
 from jobqueue.api.access import needs
 from jobqueue.api.answers import conditional
 from jobqueue.api.documents import CountDocument, Document, count, nullable_number
@@ -66,8 +70,8 @@ class FindingsView(ApiView):
     )
     @needs(VIEW)
     def get(self, request: Request) -> HttpResponse:
-        """List what is wrong now, the worst first."""
-        status = control.status(self.backend)
+        """List what is wrong now, the worst first: as of a second ago at most."""
+        status = fresh.status.of(self.backend)
         document = {
             "as_of": moment(status.as_of),
             "results": [_finding(one) for one in control.findings(status)],

@@ -63,6 +63,7 @@ from jobqueue.engine.schedules import (
     enable_schedule,
     preview_schedule,
     run_schedule,
+    run_schedule_once,
     update_schedule,
 )
 from jobqueue.engine.signatures import schema_of
@@ -138,6 +139,7 @@ __all__ = [
     "run_again",
     "run_now",
     "run_schedule",
+    "run_schedule_once",
     "schedules",
     "schema_of",
     "set_limit",

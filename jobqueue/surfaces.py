@@ -87,7 +87,7 @@ class ApiOptions:
     idempotency_key: str = option(
         "tokens",
         choice("always", "tokens", "never"),
-        "Who must send an Idempotency-Key with what enqueues: everybody, everybody but sessions, "
+        "Who must send an Idempotency-Key with what makes jobs: everybody, everybody but sessions, "
         "or nobody.",
     )
     max_body_bytes: int = option(

@@ -1,7 +1,8 @@
 """What operators may do with schedules: make, change, enable, disable, run now, delete, look ahead.
 
 Each change is one transaction with its Action row (`target` is the schedule's name). None makes
-a job but `run_schedule`: what is changed or enabled counts from now, by the database's clock.
+a job but `run_schedule`, and `run_schedule_once` for requests that may be repeated: what is changed
+or enabled counts from now, by the database's clock.
 
 The plan of a schedule that is declared in code is changed there; operators enable, disable and
 run it. The keywords are those of `jobqueue.declarations`.
@@ -9,7 +10,7 @@ run it. The keywords are those of `jobqueue.declarations`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -19,6 +20,7 @@ from django.db import IntegrityError, connections, transaction
 from jobqueue.compat import DEFAULT_TASK_BACKEND_ALIAS, InvalidTask
 from jobqueue.conf import options_for
 from jobqueue.declarations import Declaration, declaration
+from jobqueue.engine.idempotency import Done, Given, once
 from jobqueue.engine.making import EXPOSURE, exposed_task
 from jobqueue.engine.operations import Actor, Desk, Outcome
 from jobqueue.engine.schedule_jobs import (
@@ -49,6 +51,7 @@ from jobqueue.models import Schedule
 from jobqueue.models.schedule import CODE, aware
 from jobqueue.plan import PlannedTick, preview
 from jobqueue.storage import Storage, storage_for
+from jobqueue.storage.records import RequestKey, StoredAnswer
 
 PREVIEWED = 5
 MAX_PREVIEWED = 100
@@ -191,31 +194,51 @@ def run_schedule(name: str, actor: Actor, *, backend: str = DEFAULT_TASK_BACKEND
     "queue" it waits. Raise InvalidSchedule for a row that no job can be made of.
     """
     desk = Desk(actor, backend)
+    return desk.transact(lambda storage: _run_now(desk, storage, _locked(desk, name)))
 
-    def run(storage: Storage) -> Outcome:
-        row = row_of(_locked(desk, name))
-        try:
-            task, policy = task_of(row), policy_of(row)
-            (job,) = jobs_of(row, task, [(None, None)])
-        except (ValueError, TypeError, TaskNotRegistered, InvalidTask) as error:
-            raise InvalidSchedule({"task": str(error)}) from error
-        job = replace(job, created_by=actor.name)
-        made = decide(policy, [job], live_before(storage, name, policy))
-        ((_, outcome),) = made.outcomes
-        if outcome != "enqueued":
-            return Outcome("started", given_counts={"skipped: an earlier run has not ended": 1})
-        made = insert_made(storage, task, made)
-        if not made.jobs:
-            return Outcome("started", given_counts={"skipped: a job with its unique key waits": 1})
-        announce_made(made, row.backend)
-        desk.record("run_schedule", 1, target=name, job_id=job.id)
-        desk.hint(made.ready_queues)
-        desk.after_commit(
-            lambda: emit("schedule.started", schedule=name, job=job.id, actor=actor.name)
-        )
-        return Outcome("started", {job.id: "started"})
 
-    return desk.transact(run)
+def run_schedule_once(
+    name: str,
+    actor: Actor,
+    answer: Callable[[Outcome], StoredAnswer],
+    *,
+    request: RequestKey | None,
+    backend: str = DEFAULT_TASK_BACKEND_ALIAS,
+) -> Given:
+    """Do as `run_schedule`, once for all requests with one key; return what `answer` said of it.
+
+    See `jobqueue.engine.idempotency.once`, which also says what else it raises. A scheduler that
+    holds the row is waited for.
+    """
+    desk = Desk(actor, backend)
+
+    def run(storage: Storage) -> Done:
+        return Done(answer(_run_now(desk, storage, _locked(desk, name, nowait=False))))
+
+    return once(desk, request, run)
+
+
+def _run_now(desk: Desk, storage: Storage, schedule: Schedule) -> Outcome:
+    """Make a job of a schedule whose row is locked."""
+    row, name, actor = row_of(schedule), schedule.name, desk.actor.name
+    try:
+        task, policy = task_of(row), policy_of(row)
+        (job,) = jobs_of(row, task, [(None, None)])
+    except (ValueError, TypeError, TaskNotRegistered, InvalidTask) as error:
+        raise InvalidSchedule({"task": str(error)}) from error
+    job = replace(job, created_by=actor)
+    made = decide(policy, [job], live_before(storage, name, policy))
+    ((_, outcome),) = made.outcomes
+    if outcome != "enqueued":
+        return Outcome("started", given_counts={"skipped: an earlier run has not ended": 1})
+    made = insert_made(storage, task, made)
+    if not made.jobs:
+        return Outcome("started", given_counts={"skipped: a job with its unique key waits": 1})
+    announce_made(made, row.backend)
+    desk.record("run_schedule", 1, target=name, job_id=job.id)
+    desk.hint(made.ready_queues)
+    desk.after_commit(lambda: emit("schedule.started", schedule=name, job=job.id, actor=actor))
+    return Outcome("started", {job.id: "started"})
 
 
 # --- look ahead ----------------------------------------
@@ -267,13 +290,13 @@ def _merged(row: Schedule, given: Mapping[str, Any]) -> dict[str, Any]:
     return kept | dict(given)
 
 
-def _locked(desk: Desk, name: str) -> Schedule:
+def _locked(desk: Desk, name: str, nowait: bool = True) -> Schedule:
     """Return the row, locked; one that a scheduler holds is tried again by `Desk.transact`.
 
-    Raise ScheduleNotFound.
+    nowait: or waited for, where the transaction bounds that. Raise ScheduleNotFound.
     """
     rows = Schedule.objects.using(desk.database).filter(name=name)
-    row = rows.select_for_update(nowait=True).first()
+    row = rows.select_for_update(nowait=nowait).first()
     if row is None:
         raise ScheduleNotFound(f"There is no schedule {name!r} in database {desk.database!r}.")
     return row

@@ -34,6 +34,9 @@ def operator(make_caller) -> Api:
     return make_caller("olga", *OPERATOR)
 
 
+KEY, REPLAYED = {"Idempotency-Key": "k1"}, "Idempotent-Replayed"
+
+
 @pytest.fixture
 def viewer(make_caller) -> Api:
     return make_caller("vera", "view_job")
@@ -233,17 +236,35 @@ def test_schedule_is_switched_run_and_deleted(operator, schedule):
         ok(operator.post(f"{schedule}disable/", {"reason": "stocktaking"}))["state"] == "disabled"
     )
     assert ok(operator.post(f"{schedule}disable/"))["state"] == "disabled"
-    made = ok(operator.post(f"{schedule}run/"), 201)
+    made = ok(operator.post(f"{schedule}run/", **KEY), 201)
     assert Job.objects.get().id == UUID(made["job_id"])
     assert ok(operator.post(f"{schedule}enable/", {}))["enabled"]
     operator.patch(schedule, {"overlap": "skip"})
-    skipped = ok(operator.post(f"{schedule}run/"))
+    skipped = ok(operator.post(f"{schedule}run/", **{"Idempotency-Key": "k2"}))
     assert skipped == {"job_id": None, "outcome": "skipped: an earlier run has not ended"}
     assert operator.delete(schedule).status_code == 204
     problem(operator.delete(schedule), 404, "schedule-not-found")
     for address in ("", "ticks/"):
         problem(operator.get(f"{schedule}{address}"), 404, "schedule-not-found")
     assert Job.objects.count() == 1
+
+
+def test_a_schedule_is_run_once_however_often_the_request_is_repeated(operator, schedule):
+    problem(operator.post(f"{schedule}run/"), 400, "idempotency-key-required")
+    first = operator.post(f"{schedule}run/", **KEY)
+    second = operator.post(f"{schedule}run/", **KEY)
+    assert (first.status_code, second.status_code) == (201, 201)
+    assert second.content == first.content
+    assert (first.headers.get(REPLAYED), second.headers.get(REPLAYED)) == (None, "true")
+    assert Job.objects.get().id == UUID(first.json()["job_id"])
+    assert verbs().count("run_schedule") == 1
+    other = ok(operator.post("/schedules/", NEW | {"name": "weekly"}), 201)
+    refused = operator.post(f"/schedules/{other['id']}/run/", **KEY)
+    problem(refused, 409, "idempotency-key-reused")
+    operator.delete(schedule)
+    assert operator.post(f"{schedule}run/", **KEY).content == first.content
+    missing = operator.post(f"{schedule}run/", **{"Idempotency-Key": "k2"})
+    problem(missing, 404, "schedule-not-found")
 
 
 def test_what_code_declares_is_changed_there(operator, schedule):
@@ -258,7 +279,7 @@ def test_row_that_cannot_tick_is_shown_with_its_error(operator, schedule):
     Schedule.objects.update(cron="99 99 * * *", task="gone.task", priority=None, arguments=[1])
     shown = ok(operator.get(schedule))
     assert (shown["next_ticks"], shown["arguments"]) == ([], None)
-    problem(operator.post(f"{schedule}run/"), 400, "invalid-schedule")
+    problem(operator.post(f"{schedule}run/", **KEY), 400, "invalid-schedule")
 
 
 def test_plan_is_previewed(viewer, db):

@@ -34,7 +34,15 @@ READING = {
     "exposed_tasks",
     "schema_of",
 }
-OF_THEIR_VERB = {"bulk_start", "bulk_stop", "bulk_resume", "bulk_step", "edit_job", "edit_queue"}
+OF_THEIR_VERB = {
+    "bulk_start",
+    "bulk_stop",
+    "bulk_resume",
+    "bulk_step",
+    "edit_job",
+    "edit_queue",
+    "run_schedule_once",
+}
 
 
 def test_every_function_that_changes_something_has_a_permission():

@@ -8,6 +8,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
 from rest_framework import serializers
 
+from jobqueue.api.repeating import KEY, REPLAYED
 from jobqueue.states import State
 
 _ID = "01890a5d-ac96-774b-bcce-b302099a8057"
@@ -65,36 +66,20 @@ class EnqueuedBatch(serializers.Serializer[Any]):  # type: ignore[type-arg,unuse
     jobs = Outcome(many=True)
 
 
-_KEY = OpenApiParameter(
-    "Idempotency-Key",
+_LOCATION = OpenApiParameter(
+    "Location",
     OpenApiTypes.STR,
     OpenApiParameter.HEADER,
-    description="1 to 255 printable ASCII characters, new for each new request and the same when "
-    "it is repeated: a repeat gets the first answer, byte for byte, for 24 hours. Tokens must "
-    "send one, unless the project says otherwise.",
-    examples=[OpenApiExample("a UUID", "1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed")],
-)
-
-
-def _header(name: str, description: str, **extra: Any) -> OpenApiParameter:
-    return OpenApiParameter(
-        name, OpenApiTypes.STR, OpenApiParameter.HEADER, description=description, **extra
-    )
-
-
-_REPLAYED = _header(
-    "Idempotent-Replayed",
-    '"true" where this answer was made for an earlier request with the same key.',
+    description="Where the job can be followed.",
     response=[200, 201],
 )
-_LOCATION = _header("Location", "Where the job can be followed.", response=[200, 201])
 
 _TWINS = OpenApiExample(
     "its unique key is held", value=_TWIN, response_only=True, status_codes=["200"]
 )
 
 job_document = extend_schema(
-    parameters=[_KEY, _REPLAYED, _LOCATION],
+    parameters=[KEY, REPLAYED, _LOCATION],
     responses={201: EnqueuedJob, 200: EnqueuedJob},
     examples=[
         OpenApiExample("in 15 minutes", value=_JOB, request_only=True),
@@ -103,7 +88,7 @@ job_document = extend_schema(
     ],
 )
 batch_document = extend_schema(
-    parameters=[_KEY, _REPLAYED],
+    parameters=[KEY, REPLAYED],
     responses={201: EnqueuedBatch, 200: EnqueuedBatch},
     examples=[
         OpenApiExample("one job", value={"jobs": [_JOB]}, request_only=True),

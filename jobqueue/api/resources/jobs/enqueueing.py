@@ -15,12 +15,11 @@ from uuid import UUID
 from django.http import HttpResponse
 from django.urls import URLPattern, path
 from rest_framework import serializers
-from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 
 from jobqueue import control
 from jobqueue.api.access import needs
-from jobqueue.api.problems import FieldError, Problem
+from jobqueue.api.repeating import KEY_PROBLEMS, request_key, response_of, stored_answer
 from jobqueue.api.resources.jobs.enqueue_document import batch_document, job_document
 from jobqueue.api.resources.jobs.fields import Anything, Moment, Priority, Text
 from jobqueue.api.serializers import StrictSerializer
@@ -30,18 +29,12 @@ from jobqueue.engine.definitions import MAX_TAG_LENGTH, MAX_TAGS
 from jobqueue.results import JobResult
 from jobqueue.unique import MAX_KEY_LENGTH
 
-KEY_HEADER = "Idempotency-Key"
-REPLAYED_HEADER = "Idempotent-Replayed"
 CONFLICTS = (
     "task-not-exposed",
     "payload-too-large",
-    "invalid-idempotency-key",
-    "idempotency-key-required",
-    "idempotency-key-reused",
-    "idempotency-key-in-progress",
+    *KEY_PROBLEMS,
     "unique-key-taken",
     "key-busy",
-    "row-locked",
 )
 """What either address may answer beyond what all do."""
 
@@ -167,40 +160,11 @@ def _submitted(
         caller.actor,
         answer,
         owner=caller.owner,
-        request=_request_key(view, route, jobs),
+        request=request_key(view, route, {"jobs": [_meaning(job) for job in jobs]}),
         own_only=not caller.sees_all,
         backend=view.backend,
     )
-    response = HttpResponse(
-        given.answer.body,
-        status=given.answer.status,
-        content_type="application/json",
-        headers=dict(given.answer.headers),
-    )
-    if given.is_replay:
-        response[REPLAYED_HEADER] = "true"
-    return response
-
-
-def _request_key(
-    view: ApiView, route: str, jobs: list[control.Submission]
-) -> control.RequestKey | None:
-    """Return the request by its key, None if it has none and needs none."""
-    given = view.request.headers.get(KEY_HEADER)
-    if given is None:
-        if _needs_key(view):
-            raise Problem(
-                "idempotency-key-required",
-                errors=[FieldError("is missing", header=KEY_HEADER)],
-            )
-        return None
-    body = {"jobs": [_meaning(job) for job in jobs]}
-    return control.request_key(f"user:{view.caller.user.pk}", route, given, body)
-
-
-def _needs_key(view: ApiView) -> bool:
-    rule = view.options.idempotency_key
-    return rule == "always" or (rule == "tokens" and not view.caller.by_session)
+    return response_of(given)
 
 
 def _meaning(job: control.Submission) -> dict[str, Any]:
@@ -220,7 +184,7 @@ def _plain(value: Any) -> Any:
 
 def _answer(results: Results, headers: dict[str, str], document: Any) -> control.StoredAnswer:
     is_new = any(not result.already_enqueued for result in results)
-    return control.StoredAnswer(201 if is_new else 200, headers, JSONRenderer().render(document))
+    return stored_answer(201 if is_new else 200, document, headers)
 
 
 def _document(result: JobResult[..., Any], url: str) -> dict[str, Any]:

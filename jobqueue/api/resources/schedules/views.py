@@ -16,6 +16,14 @@ from jobqueue.api.answers import conditional, require_match, versioned
 from jobqueue.api.documents import Document
 from jobqueue.api.inputs import NOTHING, Nothing
 from jobqueue.api.problems import Problem
+from jobqueue.api.repeating import (
+    KEY,
+    KEY_PROBLEMS,
+    REPLAYED,
+    request_key,
+    response_of,
+    stored_answer,
+)
 from jobqueue.api.resources.jobs.one import IF_MATCH, IF_NONE_MATCH
 from jobqueue.api.resources.schedules import examples
 from jobqueue.api.resources.schedules.documents import (
@@ -35,7 +43,7 @@ from jobqueue.api.resources.schedules.inputs import (
 from jobqueue.api.views import ApiView
 from jobqueue.declarations import declaration
 from jobqueue.engine.schedule_status import history
-from jobqueue.exceptions import ScheduleChanged
+from jobqueue.exceptions import ScheduleChanged, ScheduleNotFound
 from jobqueue.models import Schedule
 from jobqueue.permissions import VIEW
 
@@ -265,6 +273,7 @@ class RunView(_Schedules):
     """Running a schedule now."""
 
     @extend_schema(
+        parameters=[KEY, REPLAYED],
         responses={200: Started, 201: Started},
         examples=[
             NOTHING,
@@ -285,7 +294,7 @@ class RunView(_Schedules):
     @needs(
         "run_schedule",
         body=Nothing,
-        problems=("schedule-not-found", "invalid-schedule", "row-locked"),
+        problems=("schedule-not-found", "invalid-schedule", *KEY_PROBLEMS),
     )
     def post(self, request: Request, schedule_id: int) -> HttpResponse:
         """Make a job of a schedule now, also of one that is disabled; it stands for no tick.
@@ -293,11 +302,22 @@ class RunView(_Schedules):
         Its overlap policy holds: then none may be made (200).
         """
         _ = self.body
-        name = self.row(schedule_id).name
-        outcome = control.run_schedule(name, self.caller.actor, backend=self.backend)
-        made = next(iter(outcome.results), None)
-        document = {
-            "job_id": None if made is None else str(made),
-            "outcome": next(iter(outcome.counts)),
-        }
-        return conditional(request, document, status=200 if made is None else 201)
+        key = request_key(self, "schedules/run", {"schedule": str(schedule_id)})
+        row = Schedule.objects.using(self.database).filter(pk=schedule_id).first()
+        name = "" if row is None else row.name  # gone by now, and perhaps run before
+        try:
+            given = control.run_schedule_once(
+                name, self.caller.actor, _started, request=key, backend=self.backend
+            )
+        except ScheduleNotFound as error:
+            raise Problem("schedule-not-found") from error
+        return response_of(given)
+
+
+def _started(outcome: control.Outcome) -> control.StoredAnswer:
+    made = next(iter(outcome.results), None)
+    document = {
+        "job_id": None if made is None else str(made),
+        "outcome": next(iter(outcome.counts)),
+    }
+    return stored_answer(200 if made is None else 201, document)

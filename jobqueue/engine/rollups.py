@@ -117,19 +117,23 @@ def lateness(database: str) -> float:
 
     A look into the key of attempts behind the last counted one, however many there are.
     """
-    row = Rolling.objects.using(database).first()
-    age = ExpressionWrapper(Now() - F("finished_at"), output_field=DurationField())
-    rest = Attempt.objects.using(database).filter(id__gt=row.attempt_id if row else 0)
-    oldest = rest.order_by("id").values_list(age, flat=True).first()
-    return 0.0 if oldest is None else max(float(oldest.total_seconds()), 0.0)
+    return _late(database, Rolling.objects.using(database).first())
 
 
 def counted_until(database: str, now: datetime) -> datetime | None:
     """Return up to when attempts are counted; None if some ended and none has ever been."""
-    late = lateness(database)
-    if late and not Rolling.objects.using(database).filter(rolled_at__isnull=False).exists():
+    row = Rolling.objects.using(database).first()
+    late = _late(database, row)
+    if late and (row is None or row.rolled_at is None):
         return None
     return now - timedelta(seconds=late)
+
+
+def _late(database: str, row: Rolling | None) -> float:
+    age = ExpressionWrapper(Now() - F("finished_at"), output_field=DurationField())
+    rest = Attempt.objects.using(database).filter(id__gt=row.attempt_id if row else 0)
+    oldest = rest.order_by("id").values_list(age, flat=True).first()
+    return 0.0 if oldest is None else max(float(oldest.total_seconds()), 0.0)
 
 
 def prune_rollups(storage: Storage, should_stop: Callable[[], bool] = lambda: False) -> int:

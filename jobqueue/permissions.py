@@ -46,7 +46,7 @@ PERMISSION_OF: Mapping[str, str] = {
     "delete_schedule": "jobqueue.delete_schedule",
     "run_schedule": "jobqueue.run_schedule",
 }
-"""Arguments, results and tracebacks are hidden from who may view a job and not its payload."""
+"""What is hidden from who may view a job and not its payload is said in `jobqueue.disclosure`."""
 
 
 def permission_for(action: str) -> str:

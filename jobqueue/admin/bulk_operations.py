@@ -17,11 +17,12 @@ from django.urls import URLPattern, path
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from jobqueue import control
+from jobqueue import control, permissions
 from jobqueue.admin import home, marks, words
 from jobqueue.admin.base import not_allowed
 from jobqueue.admin.records import RecordAdmin
 from jobqueue.exceptions import JobQueueError
+from jobqueue.filters import shown_filter
 from jobqueue.models import BulkOperation, BulkState
 from jobqueue.permissions import PERMISSION_OF
 
@@ -82,7 +83,8 @@ class BulkOperationAdmin(RecordAdmin):
 
     @admin.display(description=gettext_lazy("filter"))
     def filter_column(self, operation: Any) -> Any:
-        return marks.code(operation.filter, 120) if operation.filter else _("ids")
+        text = shown_filter(operation.filter, operation.with_payload)
+        return marks.code(text, 120) if operation.filter else _("ids")
 
     # --- one operation --------------------------------------------------------------------------
 
@@ -101,6 +103,8 @@ class BulkOperationAdmin(RecordAdmin):
         if not self.has_view_permission(request) and not may:
             raise PermissionDenied
         refreshes = request.GET.get("refresh") == "1" and operation.is_running
+        with_payload = self.may(request, permissions.VIEW_PAYLOAD)
+        operation.filter = shown_filter(operation.filter, with_payload)  # it is not saved
         context = self._context(operation, may) | {"refreshes": refreshes}
         response = self.page(request, "bulkoperation/detail.html", context)
         if refreshes:

@@ -11,10 +11,10 @@ from django.utils.translation import gettext as _
 from jobqueue import permissions
 from jobqueue.admin import charts, home, marks, words
 from jobqueue.admin.records import RecordAdmin
+from jobqueue.disclosure import shown_error
 from jobqueue.engine.statistics import error_group, error_groups
 from jobqueue.filters import Filter, term
 from jobqueue.models import Job
-from jobqueue.redaction import redact_text
 from jobqueue.states import State
 
 PERIODS = {"1h": 3_600.0, "1d": 86_400.0, "7d": 7 * 86_400.0, "30d": 30 * 86_400.0}
@@ -55,7 +55,7 @@ class ErrorGroupAdmin(RecordAdmin):
         return self.page(request, "errorgroup/list.html", context)
 
     def _line(self, request: HttpRequest, line: Any) -> dict[str, Any]:
-        message = redact_text(line.message, task=line.task, part="error")
+        message = self._message(request, line)
         alike = Filter((term("state", "dead"), term("fingerprint", line.fingerprint)))
         query = urlencode({"filter": str(alike), "next": request.get_full_path()})
         return {
@@ -79,6 +79,10 @@ class ErrorGroupAdmin(RecordAdmin):
             "newest_url": self.url_of("job", "change", line.job_id),
         }
 
+    def _message(self, request: HttpRequest, line: Any) -> str:
+        with_payload = self.may(request, permissions.VIEW_PAYLOAD)
+        return shown_error(line.message, task=line.task, may_see_payload=with_payload)
+
     def change_view(
         self,
         request: HttpRequest,
@@ -96,7 +100,7 @@ class ErrorGroupAdmin(RecordAdmin):
             return HttpResponseRedirect(self.url("changelist"))
         line = found.groups[0]
         shown = self._line(request, line)
-        message = redact_text(line.message, task=line.task, part="error")
+        message = self._message(request, line)
         context = {
             "title": marks.visible(marks.cut(line.error_class, 100)),
             "group": shown,

@@ -1,5 +1,7 @@
 """Jobs as CSV, for a ticket or a spreadsheet; without arguments, results and tracebacks.
 
+Errors are told as `jobqueue.disclosure` says.
+
 Spreadsheets run what begins like a formula, and names and errors come from anybody who can enqueue
 a job: such cells begin with an apostrophe.
 """
@@ -12,7 +14,7 @@ from typing import Any
 
 from django.http import HttpResponse
 
-from jobqueue.redaction import redact_text
+from jobqueue.disclosure import shown_error
 
 COLUMNS = (
     "id", "task", "queue", "state", "priority", "attempts", "failures", "suspicions", "reason",
@@ -22,21 +24,23 @@ MAX_MESSAGE = 1_000
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-def as_csv(jobs: Iterable[Any]) -> HttpResponse:
+def as_csv(jobs: Iterable[Any], with_payload: bool) -> HttpResponse:
     """Return jobs as a file to download."""
     response = HttpResponse(content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = 'attachment; filename="jobs.csv"'
     writer = csv.writer(response)
     writer.writerow(COLUMNS)
-    writer.writerows(_cells(job) for job in jobs)
+    writer.writerows(_cells(job, with_payload) for job in jobs)
     return response
 
 
-def _cells(job: Any) -> Iterator[str]:
+def _cells(job: Any, with_payload: bool) -> Iterator[str]:
     for name in COLUMNS:
         value = getattr(job, name)
         if name == "error_message":
-            value = redact_text(value[:MAX_MESSAGE], task=job.task, part="error")
+            value = shown_error(
+                value, task=job.task, may_see_payload=with_payload, most=MAX_MESSAGE
+            )
         yield harmless("" if value is None else str(value))
 
 

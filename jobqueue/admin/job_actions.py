@@ -21,7 +21,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from jobqueue import control
+from jobqueue import control, permissions
 from jobqueue.admin import home, marks, words
 from jobqueue.admin.base import OperationsAdmin, allowed_to, not_allowed
 from jobqueue.admin.exporting import COLUMNS, as_csv
@@ -49,7 +49,8 @@ def _action(verb: str, label: Any) -> Callable[..., Any]:
 def export_selected(modeladmin: JobActions, request: HttpRequest, queryset: Any) -> HttpResponse:
     """Return the ticked jobs as CSV."""
     chosen = modeladmin.get_queryset(request).filter(pk__in=selected_ids(request))
-    return as_csv(chosen.only(*COLUMNS).order_by("-pk"))
+    with_payload = modeladmin.may(request, permissions.VIEW_PAYLOAD)
+    return as_csv(chosen.only(*COLUMNS).order_by("-pk"), with_payload)
 
 
 REQUEUE = _action("requeue", gettext_lazy("Requeue"))

@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from jobqueue.admin import home, marks, words
 from jobqueue.admin.payloads import Shown, document_columns, shown_document
 from jobqueue.admin.tracebacks import own_frames
+from jobqueue.disclosure import READ_AHEAD, shown_error, shown_words
 from jobqueue.engine.loading_reports import load_log
 from jobqueue.models import Action, Attempt, Step, Worker
 from jobqueue.redaction import redact_text
@@ -46,7 +47,7 @@ def attempts_of(job: Any, with_payload: bool) -> list[Any]:
         rows_of(Attempt, job)
         .defer("traceback", "error_message")
         .annotate(
-            error_head=Left("error_message", MAX_MESSAGE),
+            error_head=Left("error_message", MAX_MESSAGE + READ_AHEAD),
             worker_name=Subquery(worker.values("name")[:1]),
             shown_traceback=shown if with_payload else Value("", output_field=TextField()),
         )
@@ -58,9 +59,9 @@ def attempts_of(job: Any, with_payload: bool) -> list[Any]:
 
 
 def _dress(attempt: Any, with_payload: bool) -> None:
-    message = redact_text(attempt.error_head, task=attempt.task, part="error")
-    if not with_payload:
-        message = message.split("\n", 1)[0]
+    message = shown_error(
+        attempt.error_head, task=attempt.task, may_see_payload=with_payload, most=MAX_MESSAGE
+    )
     traceback = redact_text(attempt.shown_traceback, task=attempt.task, part="error")
     seconds = (attempt.finished_at - attempt.started_at).total_seconds()
     waited = (attempt.started_at - attempt.due_at).total_seconds() if attempt.due_at else None
@@ -100,21 +101,21 @@ def _step(job: Any, step: Any, with_payload: bool) -> Context:
 
 
 def log_of(job: Any, with_payload: bool) -> list[Context]:
-    """Return the newest log lines; tracebacks in them only for whoever may see payloads."""
+    """Return the newest log lines; what they say only for whoever may see payloads."""
     lines = load_log(job.pk, home.alias(), MAX_LINES)
     return [_line(job, line, with_payload) for line in lines]
 
 
 def _line(job: Any, line: JobLogLine, with_payload: bool) -> Context:
-    text = redact_text(line.message, task=job.task, part="log")
-    first, _newline, rest = text.partition("\n")
+    text = shown_words(line.message, task=job.task, may_see_payload=with_payload)
+    first, _newline, rest = (text or "").partition("\n")
     return {
         "at": marks.moment(line.logged_at),
         "level": marks.visible(line.level_name),
         "tone": "bad" if line.level >= 40 else "warn" if line.level >= 30 else "calm",
         "logger": marks.text(line.logger, 80),
-        "message": marks.visible(first),
-        "more": marks.visible(rest) if with_payload else "",
+        "message": marks.visible(first) if text is not None else _("(hidden)"),
+        "more": marks.visible(rest),
         "fence": line.fence,
     }
 

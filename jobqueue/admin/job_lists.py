@@ -22,6 +22,7 @@ from django.utils.translation import gettext as _
 from jobqueue import permissions
 from jobqueue.admin.job_filters import chosen_terms
 from jobqueue.admin.lists import KeysetChangeList
+from jobqueue.disclosure import READ_AHEAD
 from jobqueue.engine.job_walks import (
     Entries,
     Walk,
@@ -52,7 +53,7 @@ from jobqueue.states import State
 
 LARGE_COLUMNS = ("arguments", "result", "trace_context", "error_message")
 MAX_MESSAGE = 300
-"""Characters of an error's message that a list reads."""
+"""Characters of an error's message that a list shows."""
 HISTORY_LOOKS = 2
 """Windows of the history, or of one state, that one page looks at."""
 
@@ -175,7 +176,7 @@ class JobChangeList(KeysetChangeList):
             return []
         found = self.root_queryset.filter(pk__in=keys).defer(*LARGE_COLUMNS)
         found = found.annotate(
-            error_head=Left("error_message", MAX_MESSAGE),
+            error_head=Left("error_message", MAX_MESSAGE + READ_AHEAD),
             worker_name=Subquery(Worker.objects.filter(pk=OuterRef("worker")).values("name")[:1]),
         )
         jobs = sorted(found, key=lambda job: job.pk, reverse=True)

@@ -32,9 +32,9 @@ from jobqueue.admin.job_history import (
 )
 from jobqueue.admin.payloads import document_columns
 from jobqueue.admin.timeline import timeline
+from jobqueue.disclosure import READ_AHEAD, shown_error, shown_key, shown_words
 from jobqueue.filters import Filter, term
 from jobqueue.models import CancelRequest, Job, JobTag, Progress, Worker
-from jobqueue.redaction import redact_text
 from jobqueue.states import State
 
 MAX_MESSAGE = 4_000
@@ -57,7 +57,8 @@ def job_context(site: OperationsAdmin, request: HttpRequest, job_id: UUID) -> Co
         "job": job,
         "badge": marks.badge(job.state),
         "why": _why(job, with_payload),
-        "facts": _facts(site, job),
+        "facts": _facts(site, job, with_payload),
+        "progress_message": marks.visible(_progress_message(job, with_payload)),
         "buttons": _buttons(site, request, job),
         "timeline": timeline(job, attempts, actions),
         "attempts": attempts,
@@ -81,7 +82,7 @@ def job_context(site: OperationsAdmin, request: HttpRequest, job_id: UUID) -> Co
 def _job(site: OperationsAdmin, request: HttpRequest, job_id: UUID, with_payload: bool) -> Any:
     progress = Progress.objects.filter(job_id=OuterRef("pk")).order_by("-fence")
     worker = Worker.objects.filter(pk=OuterRef("worker"))
-    columns: dict[str, Any] = {"error_head": Left("error_message", MAX_MESSAGE)}
+    columns: dict[str, Any] = {"error_head": Left("error_message", MAX_MESSAGE + READ_AHEAD)}
     columns |= {
         f"progress_{name}": Subquery(progress.values(name)[:1])
         for name in ("done", "total", "message", "reported_at")
@@ -100,15 +101,25 @@ def _job(site: OperationsAdmin, request: HttpRequest, job_id: UUID, with_payload
 
 
 def _why(job: Any, with_payload: bool) -> Context:
-    message = redact_text(job.error_head, task=job.task, part="error")
+    message = shown_error(
+        job.error_head, task=job.task, may_see_payload=with_payload, most=MAX_MESSAGE
+    )
     return {
         "reason": marks.text(job.reason, 100) if job.reason else "",
         "error_class": marks.code(job.error_class) if job.error_class else "",
-        "message": marks.visible(message if with_payload else message.split("\n", 1)[0]),
+        "message": marks.visible(message),
     }
 
 
-def _facts(site: OperationsAdmin, job: Any) -> list[tuple[str, Any]]:
+def _progress_message(job: Any, with_payload: bool) -> str:
+    text = job.progress_message or ""
+    return shown_words(text, task=job.task, may_see_payload=with_payload) or ""
+
+
+def _facts(site: OperationsAdmin, job: Any, with_payload: bool) -> list[tuple[str, Any]]:
+    unique_key, limit_key = (
+        shown_key(key, may_see_payload=with_payload) for key in (job.unique_key, job.limit_key)
+    )
     facts: list[tuple[str, Any]] = [
         (_("Queue"), marks.link(_list_url(site, term("queue", job.queue)), marks.text(job.queue))),
         (_("Priority"), marks.number(job.priority)),
@@ -125,8 +136,8 @@ def _facts(site: OperationsAdmin, job: Any) -> list[tuple[str, Any]]:
         (_("Time-out"), marks.span(job.timeout)),
         (_("Suspicions"), _suspicions(job)),
         (_("Schedule"), marks.text(job.schedule) if job.schedule else ""),
-        (_("Unique key"), marks.text(job.unique_key) if job.unique_key else ""),
-        (_("Limit"), marks.text(job.limit_key) if job.limit_key else ""),
+        (_("Unique key"), marks.text(unique_key) if unique_key else ""),
+        (_("Limit"), marks.text(limit_key) if limit_key else ""),
         (_("Copy of"), _copied(site, job)),
         (_("Backend"), marks.text(job.backend)),
         (_("Fence"), marks.number(job.fence)),

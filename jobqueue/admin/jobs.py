@@ -27,10 +27,10 @@ from jobqueue.admin.job_filters import (
     StateFilter,
     TaskFilter,
 )
-from jobqueue.admin.job_lists import JobChangeList
+from jobqueue.admin.job_lists import MAX_MESSAGE, JobChangeList
 from jobqueue.admin.job_page import job_context
 from jobqueue.admin.submit import submit
-from jobqueue.redaction import redact_text
+from jobqueue.disclosure import shown_error
 from jobqueue.states import State
 
 
@@ -66,7 +66,9 @@ class JobColumns:
 
     @admin.display(description=_("last error"))
     def error_column(self, job: Any) -> Any:
-        message = redact_text(job.error_head, task=job.task, part="error")
+        message = shown_error(
+            job.error_head, task=job.task, may_see_payload=job.with_payload, most=MAX_MESSAGE
+        )
         return marks.last_error(job.error_class, message, job.reason)
 
     @admin.display(description=_("ran for"))

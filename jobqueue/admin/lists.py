@@ -18,6 +18,7 @@ from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
+from jobqueue import permissions
 from jobqueue.admin.base import field_or_none
 from jobqueue.engine.job_walks import Span, Walk, along_table, through_table
 
@@ -74,6 +75,7 @@ class KeysetChangeList(NamedChangeList):
 
     def __init__(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
         self._edges = {name: request.GET[name] for name in (OLDER, NEWER) if request.GET.get(name)}
+        self._with_payload = permissions.may(request.user, permissions.VIEW_PAYLOAD)
         super().__init__(request, *args, **kwargs)
 
     def get_filters_params(self, params: Any = None) -> dict[str, Any]:
@@ -104,6 +106,8 @@ class KeysetChangeList(NamedChangeList):
         """Read one page; for a POST none, which an action does not need."""
         self.page = ListPage([]) if request.method == "POST" else self._read()
         self.result_list = self.rows(self.page.keys)
+        for row in self.result_list:
+            row.with_payload = self._with_payload  # columns are not told who asks
         self.result_count = len(self.result_list)
         self.full_result_count = None
         self.show_full_result_count = False

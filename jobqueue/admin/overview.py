@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 
 from jobqueue import control, permissions
 from jobqueue.admin import home, marks
+from jobqueue.disclosure import shown_sentence
 from jobqueue.engine.statistics import totals
 from jobqueue.exceptions import JobQueueError
 
@@ -42,10 +43,15 @@ def overview(request: HttpRequest) -> dict[str, Any]:
 def _finding(request: HttpRequest, finding: control.Finding) -> dict[str, Any]:
     return {
         "badge": marks.badge(finding.severity),
-        "sentence": marks.visible(marks.cut(finding.sentence, 1_000)),
+        "sentence": marks.visible(marks.cut(_sentence(request, finding), 1_000)),
         "way_out": marks.visible(marks.cut(finding.way_out, 1_000)),
         "links": _links(request, finding),
     }
+
+
+def _sentence(request: HttpRequest, finding: control.Finding) -> str:
+    with_payload = permissions.may(request.user, permissions.VIEW_PAYLOAD)
+    return shown_sentence(finding, may_see_payload=with_payload)
 
 
 def _links(request: HttpRequest, finding: control.Finding) -> list[tuple[str, str]]:

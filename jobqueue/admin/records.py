@@ -26,6 +26,8 @@ from jobqueue.admin.record_filters import (
     WorkerFilter,
 )
 from jobqueue.admin.tracebacks import own_frames
+from jobqueue.disclosure import READ_AHEAD, shown_error
+from jobqueue.filters import shown_filter
 from jobqueue.models import Attempt
 from jobqueue.redaction import redact_text
 
@@ -108,7 +110,11 @@ class ActionAdmin(RecordAdmin):
         action = self.get_object(request, object_id)
         if action is None:
             return self.gone(request)
-        detail = json.dumps(action.detail, ensure_ascii=False, indent=2, default=str)
+        told = action.detail
+        if isinstance(told, dict) and isinstance(told.get("filter"), str):
+            with_payload = self.may(request, permissions.VIEW_PAYLOAD)
+            told = told | {"filter": shown_filter(told["filter"], with_payload)}
+        detail = json.dumps(told, ensure_ascii=False, indent=2, default=str)
         facts = [
             (_("When"), marks.moment(action.at)),
             (_("Who"), marks.text(action.actor)),
@@ -143,7 +149,7 @@ class AttemptAdmin(RecordAdmin):
 
     def get_queryset(self, request: HttpRequest) -> Any:
         rows: Any = super().get_queryset(request).defer("traceback", "error_message")
-        return rows.annotate(error_head=Left("error_message", MAX_MESSAGE))
+        return rows.annotate(error_head=Left("error_message", MAX_MESSAGE + READ_AHEAD))
 
     @admin.display(description=gettext_lazy("ended"))
     def finished_column(self, attempt: Any) -> Any:
@@ -155,8 +161,7 @@ class AttemptAdmin(RecordAdmin):
 
     @admin.display(description=gettext_lazy("error"))
     def error_column(self, attempt: Any) -> Any:
-        message = redact_text(attempt.error_head, task=attempt.task, part="error")
-        return marks.last_error(attempt.error_class, message)
+        return marks.last_error(attempt.error_class, _message(attempt, attempt.with_payload))
 
     @admin.display(description=gettext_lazy("ran for"))
     def took_column(self, attempt: Any) -> Any:
@@ -181,8 +186,14 @@ class AttemptAdmin(RecordAdmin):
         return self.page(request, "record.html", _attempt_context(self, attempt, with_payload))
 
 
+def _message(attempt: Any, with_payload: bool) -> str:
+    return shown_error(
+        attempt.error_head, task=attempt.task, may_see_payload=with_payload, most=MAX_MESSAGE
+    )
+
+
 def _attempt_context(site: RecordAdmin, attempt: Attempt, with_payload: bool) -> dict[str, Any]:
-    message = redact_text(attempt.error_head, task=attempt.task, part="error")  # type: ignore[attr-defined]
+    message = _message(attempt, with_payload)
     traceback = attempt.traceback[:65_536] if with_payload else ""
     traceback = redact_text(traceback, task=attempt.task, part="error")
     took = (attempt.finished_at - attempt.started_at).total_seconds()

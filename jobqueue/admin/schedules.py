@@ -19,6 +19,7 @@ from jobqueue.admin.payloads import shown_document
 from jobqueue.admin.schedule_forms import ScheduleForm, initial_of
 from jobqueue.admin.schedule_lists import EnabledFilter, ScheduleChangeList, ScheduleColumns
 from jobqueue.declarations import declaration, default_zone
+from jobqueue.disclosure import shown_error
 from jobqueue.engine.schedule_status import history
 from jobqueue.exceptions import InvalidSchedule, JobQueueError
 from jobqueue.models import Schedule
@@ -174,11 +175,15 @@ class ScheduleAdmin(ScheduleColumns, OperationsAdmin):
             "facts": self._facts(request, row) if row else [],
             "ticks": self._ticks(form, status),
             "history": _history(row) if row else [],
-            "error": marks.visible(row.error) if row else "",
+            "error": marks.visible(self._error(request, row)) if row else "",
             "is_code": bool(row and row.source == CODE),
             "buttons": self._buttons(request, row) if row else [],
         }
         return self.page(request, "schedule/form.html", context)
+
+    def _error(self, request: HttpRequest, row: Schedule) -> str:
+        with_payload = self.may(request, permissions.VIEW_PAYLOAD)
+        return shown_error(row.error, task=row.task, may_see_payload=with_payload)
 
     def _ticks(self, form: ScheduleForm | None, status: Any) -> list[dict[str, Any]]:
         """Return the next ticks: of what stands in the form, else of the schedule as it is."""

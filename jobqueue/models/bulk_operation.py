@@ -75,7 +75,7 @@ class BulkOperation(models.Model):
         )
 
     def __str__(self) -> str:
-        return f"{self.verb} {self.filter or f'{len(self.ids or [])} ids'}"
+        return f"bulk operation {self.pk}: {self.verb}"  # its filter is not everybody's to read
 
     @property
     def is_running(self) -> bool:

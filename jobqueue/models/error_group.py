@@ -28,4 +28,4 @@ class ErrorGroup(models.Model):
         indexes = (models.Index(name="jobqueue_error_last_seen", fields=["last_seen"]),)
 
     def __str__(self) -> str:
-        return f"{self.error_class}: {self.message}"
+        return f"{self.error_class} {self.fingerprint}"  # its message is not everybody's to read

@@ -1,13 +1,24 @@
 """What a question tells: whoever may not see a payload learns nothing of it by asking, either."""
 
 import pytest
+from django.apps import apps
 from django.contrib import admin as django_admin
 from django.contrib.admin import ModelAdmin
 from django.db.models import Model
 
 from jobqueue.admin.base import OperationsAdmin
-from jobqueue.models import BulkOperation
-from tests.admin.making import everything, job, page
+from jobqueue.models import (
+    Action,
+    Attempt,
+    BulkOperation,
+    ErrorGroup,
+    Job,
+    LogLine,
+    Progress,
+    Schedule,
+    Step,
+)
+from tests.admin.making import FINGERPRINT, everything, job, page
 
 pytestmark = pytest.mark.django_db
 
@@ -102,3 +113,87 @@ def test_an_id_finds_its_job_and_nothing_that_mentions_it(as_staff):
     text = ask(as_staff("view_job"), "list", str(subject.pk))
     assert page("job", subject.pk) in text
     assert page("job", told.pk) not in text
+
+
+# --- what is told ---------------------------------------------------------------------------------
+
+TOLD = {
+    "unique_key": "unique hunter2", "unique_until": "done", "limit_key": "limit hunter2",
+    "error_message": "no order 'hunter2'\nDETAIL: hunter2",
+}  # fmt: skip
+
+
+def everything_tells() -> Job:
+    """Store a row of every model, each with a secret wherever arguments and errors leave one."""
+    keys = everything()
+    subject = Job.objects.get(pk=keys["job"])
+    for model in (Attempt, ErrorGroup):
+        model.objects.update(**{
+            field: TOLD["error_message"]
+            for field in ("error_message", "message", "traceback")
+            if field in columns_of(model)
+        })  # fmt: skip
+    Job.objects.filter(pk=subject.pk).update(arguments={"args": ["hunter2"], "kwargs": {}}, **TOLD)
+    Progress.objects.update(message="at hunter2")
+    LogLine.objects.update(message="did hunter2")
+    Step.objects.update(result="hunter2")
+    Schedule.objects.update(
+        arguments={"args": ["hunter2"], "kwargs": {}}, error="ValueError: 'hunter2'"
+    )
+    BulkOperation.objects.update(filter="args.name:hunter2")
+    Action.objects.update(detail={"filter": "args.name:hunter2"})
+    return subject
+
+
+def pages_of(subject: Job) -> list[str]:
+    """Return the addresses of all lists and rows, with the ways that Django offers around them."""
+    keys = {"job": subject.pk, "deadletter": subject.pk, "errorgroup": FINGERPRINT,
+            "queue": "default", "limit": "customer"}  # fmt: skip
+    for name, site in OURS.items():
+        keys.setdefault(name, site.model.objects.values_list("pk", flat=True).first())
+    found = ["/admin/", "/admin/jobqueue/"]
+    for name, key in keys.items():
+        ways = ("", "?o=1.-2.3", "?_popup=1", "?_facets=True", "?all=1", "?state=any")
+        found += [page(name) + way for way in ways]
+        found += [page(name, key), page(name, key, "history"), page(name, key) + "?_popup=1"]
+    return found
+
+
+def texts_for(client) -> dict[str, str]:
+    subject = everything_tells()
+    found = {url: client.get(url, follow=True).text for url in pages_of(subject)}
+    for model in ("job", "deadletter"):
+        chosen = {"action": "export_selected", "_selected_action": [subject.pk], "index": "0"}
+        found[f"{model} as CSV"] = client.post(page(model), chosen).text
+        assert str(subject.pk) in found[f"{model} as CSV"]
+    return found
+
+
+def test_no_page_tells_a_payload_to_whoever_may_not_see_it(as_staff):
+    found = texts_for(as_staff(*VIEWS, "requeue_job", "enqueue_job", "change_schedule"))
+    assert [where for where, text in found.items() if "hunter2" in text] == []
+    assert "no order" in found[page("job")], "what it is about is told all the same"
+
+
+def test_whoever_may_see_payloads_is_told(as_staff):
+    found = texts_for(as_staff(*VIEWS, "view_job_payload"))
+    told = {where for where, text in found.items() if "hunter2" in text}
+    assert told >= {"job as CSV", page("job"), page("attempt"), page("bulkoperation")}
+
+
+@pytest.mark.parametrize("column", ["traceback", "error_message", "arguments", "unique_key"])
+def test_a_popup_refers_to_no_column_that_is_hidden(column, as_staff):
+    everything_tells()
+    client = as_staff(*VIEWS)
+    for name, site in OURS.items():
+        if type(site).changelist_view is OperationsAdmin.changelist_view:
+            assert client.get(page(name), {"_popup": "1", "_to_field": column}).status_code == 400
+
+
+def test_nothing_of_ours_is_offered_for_completion(as_staff):
+    client = as_staff(*set(VIEWS) - {"view_schedule"})  # ticks refer to schedules, by their names
+    for model in apps.get_app_config("jobqueue").get_models():
+        for field in columns_of(model):
+            asked = {"app_label": "jobqueue", "model_name": model._meta.model_name,
+                     "field_name": field, "term": "hunter2"}  # fmt: skip
+            assert client.get("/admin/autocomplete/", asked).status_code in (403, 404)

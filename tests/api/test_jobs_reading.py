@@ -9,8 +9,19 @@ import pytest
 from django.db import connection
 
 from jobqueue.api.resources.jobs.documents import JobDetail, JobSummary
+from jobqueue.engine.rollups import catch_up
 from jobqueue.ids import new_job_id
-from jobqueue.models import Action, Attempt, Job, LogLine, Step
+from jobqueue.models import (
+    Action,
+    Attempt,
+    BulkOperation,
+    Job,
+    LogLine,
+    Progress,
+    Schedule,
+    Step,
+)
+from jobqueue.payload import ErrorText
 from tests.api.conftest import Api, problem
 from tests.storage.making import FAILURE, claim, claimed, ending, insert, register, run_sql
 from tests.storage.test_operators import in_every_state
@@ -184,6 +195,39 @@ def test_history_tells_what_the_caller_may_know(viewer, auditor, storage):
     assert history(viewer, "attempts")["error_message"] == FAILURE.message
     assert history(viewer, "steps")["result"] is None
     assert history(viewer, "log")["message"] is None
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["all jobs", "own jobs"])
+def test_nothing_tells_a_payload_to_whoever_may_not_see_it(make_caller, storage, own):
+    caller = make_caller("vera") if own else make_caller("vera", VIEW)
+    held = claimed(storage, arguments='{"args": ["hunter2"], "kwargs": {}}')
+    failure = ErrorText("builtins.KeyError", "no 'hunter2'\nhunter2", "hunter2", "0" * 32)
+    storage.end_many([ending(held, "dead", outcome="failed", charged=True, error=failure)])
+    change(held.id, unique_key="hunter2", unique_until="done", limit_key="hunter2",
+           created_by=owner_of(caller))  # fmt: skip
+    at, of = held.claimed_at, {"job_id": held.id, "fence": 1}
+    Progress.objects.create(**of, done=1, message="at hunter2", reported_at=at)
+    Step.objects.create(**of, name="charge", result="hunter2", recorded_at=at)
+    LogLine.objects.create(**of, number=1, logged_at=at, level=30, logger="a", message="hunter2")
+    BulkOperation.objects.create(
+        backend="default", verb="requeue", filter="args.0:hunter2", actor="ada", surface="api",
+        action=1, began_at=at, stepped_at=at, total=1,
+    )  # fmt: skip
+    Schedule.objects.create(
+        name="nightly", task="app.gone", cron="0 6 * * *", error="KeyError: 'hunter2'",
+        arguments={"args": ["hunter2"], "kwargs": {}},
+    )  # fmt: skip
+    catch_up(storage)
+    job = f"/jobs/{held.id}/"
+    pages = ["/jobs/", job, *(f"{job}{name}/" for name in ("attempts", "steps", "log", "actions"))]
+    others = ["/page/bulk/", "/page/errors/", "/page/findings/", "/schedules/", "/stats/",
+              "/queues/", "/workers/"]  # fmt: skip
+    for address in pages if own else pages + others:
+        answer = caller.get(address)
+        assert answer.status_code == 200, address
+        assert b"hunter2" not in answer.content, address
+    assert caller.get(job).json()["error_message"] == "no '…'"
+    assert make_caller("ada", VIEW, PAYLOAD).get(job).json()["limit_key"] == "hunter2"
 
 
 def test_allowed_actions_are_what_state_and_permissions_allow(make_caller, storage):

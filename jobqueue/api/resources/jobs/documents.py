@@ -1,7 +1,7 @@
 """A job as it is answered: in a list, and by itself.
 
-What is hidden: arguments, results and the unique key from whoever lacks `view_job_payload` (they
-are null, and `payload_hidden` is true), and from everybody what the REDACT hook hides. A document
+What is hidden from whoever lacks `view_job_payload` is said in `jobqueue.disclosure` (it is null or
+blank, and `payload_hidden` is true); from everybody what the REDACT hook hides. A document
 in the row that is no JSON is null, and `payload_unreadable` is true. A task that this process does
 not know changes nothing of this.
 """
@@ -19,13 +19,15 @@ from jobqueue.api.documents import AnyJSON, Document, nullable_number, nullable_
 from jobqueue.api.resources.jobs.payload import arguments_of, is_call
 from jobqueue.api.values import is_unreadable, moment, shown, text
 from jobqueue.control import allowed_actions
+from jobqueue.disclosure import shown_error, shown_key, shown_words
 from jobqueue.engine.loading_reports import load_progress
 from jobqueue.engine.registry import registry
 from jobqueue.exceptions import TaskNotRegistered
 from jobqueue.models import CancelRequest, Job, JobTag
-from jobqueue.redaction import redact, redact_text
+from jobqueue.redaction import redact
 from jobqueue.states import State
 
+MESSAGE = "Without view_job_payload: its first line without numbers, ids and quoted text."
 OFFERED = frozenset(
     {"cancel", "requeue", "discard", "run_now", "reprioritize", "move", "reschedule"}
 )
@@ -54,7 +56,7 @@ class JobSummary(Document):
     finished_at = nullable_time()
     worker = serializers.UUIDField(allow_null=True, help_text="That runs it now.")
     error_class = serializers.CharField(allow_blank=True, help_text="Of the last error.")
-    error_message = serializers.CharField(allow_blank=True)
+    error_message = serializers.CharField(allow_blank=True, help_text=MESSAGE)
     error_fingerprint = serializers.CharField(allow_blank=True, help_text="Equal if alike.")
     schedule = serializers.CharField(allow_blank=True)
     created_by = serializers.CharField(allow_blank=True)
@@ -136,7 +138,9 @@ def summary(job: Job, tags: Sequence[str], caller: Caller) -> dict[str, Any]:
         "finished_at": moment(job.finished_at),
         "worker": None if job.worker is None else str(job.worker),
         "error_class": text(job.error_class),
-        "error_message": text(redact_text(job.error_message, task=job.task, part="error")),
+        "error_message": text(
+            shown_error(job.error_message, task=job.task, may_see_payload=caller.sees_payload)
+        ),
         "error_fingerprint": job.error_fingerprint,
         "schedule": text(job.schedule),
         "created_by": text(job.created_by),
@@ -161,9 +165,10 @@ def detail(job: Job, caller: Caller, backend: str, database: str) -> dict[str, A
         "alone": job.alone,
         "tick": moment(job.tick),
         "copied_from": None if job.copied_from is None else str(job.copied_from),
-        "limit_key": shown(job.limit_key),
+        "limit_key": shown(shown_key(job.limit_key, may_see_payload=caller.sees_payload)),
+        "unique_key": shown(shown_key(job.unique_key, may_see_payload=caller.sees_payload)),
         **_payload(job, caller),
-        "progress": _progress(job, backend) if job.attempts or job.worker else None,
+        "progress": _progress(job, caller, backend) if job.attempts or job.worker else None,
         "cancel_requested": _request(job, database) if job.state == State.RUNNING else None,
     }
 
@@ -189,14 +194,13 @@ def tags_of(ids: Sequence[UUID], database: str) -> Mapping[UUID, list[str]]:
 def _payload(job: Job, caller: Caller) -> dict[str, Any]:
     is_hidden = not caller.sees_payload
     bad = is_unreadable(job.arguments) or is_unreadable(job.result) or not is_call(job.arguments)
-    hidden: dict[str, Any] = {"arguments": None, "result": None, "unique_key": None}
+    hidden: dict[str, Any] = {"arguments": None, "result": None}
     if not is_hidden:
         hidden = {
             "arguments": arguments_of(job.arguments, job.task),
             "result": None
             if is_unreadable(job.result) or job.result is None
             else shown(redact(job.result, task=job.task, part="result")),
-            "unique_key": shown(job.unique_key),
         }
     return hidden | {"payload_hidden": is_hidden, "payload_unreadable": bad}
 
@@ -209,14 +213,16 @@ def _is_known(task: str) -> bool:
     return True
 
 
-def _progress(job: Job, backend: str) -> dict[str, Any] | None:
+def _progress(job: Job, caller: Caller, backend: str) -> dict[str, Any] | None:
     found = load_progress(job.id, backend)
     if found is None:
         return None
     return {
         "done": shown(found.done),
         "total": shown(found.total),
-        "message": text(redact_text(found.message, task=job.task, part="log")),
+        "message": text(
+            shown_words(found.message, task=job.task, may_see_payload=caller.sees_payload) or ""
+        ),
         "reported_at": moment(found.reported_at),
     }
 

@@ -23,8 +23,10 @@ from jobqueue.api.documents import AnyJSON, Document
 from jobqueue.api.paging import PageQuery, page_of
 from jobqueue.api.problems import Problem
 from jobqueue.api.resources.jobs import examples
+from jobqueue.api.resources.jobs.documents import MESSAGE
 from jobqueue.api.resources.jobs.one import IF_NONE_MATCH, JobResource
 from jobqueue.api.values import is_unreadable, moment, shown, text
+from jobqueue.disclosure import shown_error, shown_words
 from jobqueue.models import Action, Attempt, LogLine, Step, Worker
 from jobqueue.redaction import redact, redact_text
 from jobqueue.states import Outcome
@@ -45,7 +47,7 @@ class AttemptDocument(Document):
     started_at = serializers.DateTimeField()
     finished_at = serializers.DateTimeField()
     error_class = serializers.CharField(allow_blank=True)
-    error_message = serializers.CharField(allow_blank=True)
+    error_message = serializers.CharField(allow_blank=True, help_text=MESSAGE)
     error_fingerprint = serializers.CharField(allow_blank=True)
     traceback = serializers.CharField(allow_null=True)
     payload_hidden = serializers.BooleanField()
@@ -182,7 +184,9 @@ class AttemptsView(_HistoryView):
             "started_at": moment(attempt.started_at),
             "finished_at": moment(attempt.finished_at),
             "error_class": text(attempt.error_class),
-            "error_message": text(redact_text(attempt.error_message, task=task, part="error")),
+            "error_message": text(
+                shown_error(attempt.error_message, task=task, may_see_payload=not is_hidden)
+            ),
             "error_fingerprint": attempt.error_fingerprint,
             "traceback": None
             if is_hidden
@@ -262,13 +266,17 @@ class LogView(_HistoryView):
                 "logged_at": moment(line.logged_at),
                 "level": logging.getLevelName(line.level),
                 "logger": text(line.logger),
-                "message": None
-                if is_hidden
-                else text(redact_text(line.message, task=task, part="log")),
+                "message": _words(
+                    shown_words(line.message, task=task, may_see_payload=not is_hidden)
+                ),
                 "payload_hidden": is_hidden,
             }
             for line in lines
         ]
+
+
+def _words(told: str | None) -> str | None:
+    return None if told is None else text(told)
 
 
 class ActionsView(_HistoryView):

@@ -28,6 +28,7 @@ from jobqueue.api.values import moment, shown, text
 from jobqueue.api.views import ApiView
 from jobqueue.engine.bulk_plan import BULK_VERBS
 from jobqueue.exceptions import WrongState
+from jobqueue.filters import shown_filter
 from jobqueue.models import BulkOperation, BulkState
 from jobqueue.permissions import VIEW, permission_for
 
@@ -54,7 +55,10 @@ class BulkDocument(Document):
     id = serializers.CharField()
     verb = serializers.ChoiceField(choices=list(BULK_VERBS))
     state = serializers.ChoiceField(choices=BulkState.values)
-    filter = serializers.CharField(allow_blank=True, help_text="Blank: ids were given.")
+    filter = serializers.CharField(
+        allow_blank=True,
+        help_text="Blank: ids were given. Values that the caller may not see are hidden in it.",
+    )
     parameters = serializers.DictField(child=AnyJSON())
     actor = serializers.CharField()
     surface = serializers.CharField()
@@ -141,7 +145,7 @@ class _Bulk(ApiView):
             "id": str(operation.pk),
             "verb": operation.verb,
             "state": operation.state,
-            "filter": text(operation.filter),
+            "filter": text(shown_filter(operation.filter, self.caller.sees_payload)),
             "parameters": shown(operation.parameters),
             "actor": text(operation.actor),
             "surface": operation.surface,

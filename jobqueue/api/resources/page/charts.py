@@ -16,15 +16,16 @@ from rest_framework.request import Request
 from jobqueue import control
 from jobqueue.api.access import needs
 from jobqueue.api.answers import conditional
+from jobqueue.api.caller import Caller
 from jobqueue.api.documents import CountDocument, Document, count, nullable_time
 from jobqueue.api.problems import Problem
 from jobqueue.api.resources.jobs.fields import Text
 from jobqueue.api.resources.statistics import SPREAD, PeriodQuery, SpreadDocument, spread
 from jobqueue.api.values import moment, shown, text
 from jobqueue.api.views import ApiView
+from jobqueue.disclosure import shown_error
 from jobqueue.engine.error_groups import MAX_GROUPS
 from jobqueue.permissions import VIEW
-from jobqueue.redaction import redact_text
 
 STARTS = ["2026-07-14T11:00:00Z", "2026-07-14T11:01:00Z"]
 
@@ -255,7 +256,7 @@ class ErrorsView(ApiView):
         found = control.statistics.error_groups(
             query["period"], query["order"], limit=query["limit"], backend=self.backend
         )
-        return conditional(request, _groups(found))
+        return conditional(request, _groups(found, self.caller))
 
 
 class ErrorView(ApiView):
@@ -273,18 +274,20 @@ class ErrorView(ApiView):
         )
         if not found.groups:
             raise Problem("not-found")
-        return conditional(request, _groups(found))
+        return conditional(request, _groups(found, self.caller))
 
 
-def _groups(found: Any) -> dict[str, Any]:
-    return {**series(found), "results": [_group(line) for line in found.groups]}
+def _groups(found: Any, caller: Caller) -> dict[str, Any]:
+    return {**series(found), "results": [_group(line, caller) for line in found.groups]}
 
 
-def _group(line: Any) -> dict[str, Any]:
+def _group(line: Any, caller: Caller) -> dict[str, Any]:
     return {
         "fingerprint": line.fingerprint,
         "error_class": text(line.error_class),
-        "message": text(redact_text(line.message, task=line.task, part="error")),
+        "message": text(
+            shown_error(line.message, task=line.task, may_see_payload=caller.sees_payload)
+        ),
         "count": line.count,
         "counts": list(line.counts),
         "total": shown(line.total),

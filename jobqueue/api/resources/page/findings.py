@@ -16,9 +16,11 @@ from jobqueue import control
 from jobqueue.api import fresh
 from jobqueue.api.access import needs
 from jobqueue.api.answers import conditional
+from jobqueue.api.caller import Caller
 from jobqueue.api.documents import CountDocument, Document, count, nullable_number
 from jobqueue.api.values import moment, text
 from jobqueue.api.views import ApiView
+from jobqueue.disclosure import shown_sentence
 from jobqueue.permissions import VIEW
 
 
@@ -74,16 +76,16 @@ class FindingsView(ApiView):
         status = fresh.status.of(self.backend)
         document = {
             "as_of": moment(status.as_of),
-            "results": [_finding(one) for one in control.findings(status)],
+            "results": [_finding(one, self.caller) for one in control.findings(status)],
         }
         return conditional(request, document)
 
 
-def _finding(one: control.Finding) -> dict[str, Any]:
+def _finding(one: control.Finding, caller: Caller) -> dict[str, Any]:
     return {
         "code": one.code,
         "severity": one.severity,
-        "sentence": text(one.sentence),
+        "sentence": text(shown_sentence(one, may_see_payload=caller.sees_payload)),
         "way_out": text(one.way_out),
         "subject": text(one.subject),
         "count": None if one.count is None else count(one.count),

@@ -13,6 +13,7 @@ from jobqueue.api.resources.jobs.documents import Arguments
 from jobqueue.api.resources.jobs.payload import arguments_of
 from jobqueue.api.values import moment, text
 from jobqueue.declarations import Declaration
+from jobqueue.disclosure import shown_error
 from jobqueue.models import Schedule
 from jobqueue.plan import MISSED, OVERLAP, PlannedTick
 
@@ -91,7 +92,7 @@ def schedule_document(found: Any, caller: Caller) -> dict[str, Any]:
         "state": found.state,
         "words": text(found.words),
         "next_ticks": next_ticks(found.next_ticks),
-        "error": text(row.error),
+        "error": text(shown_error(row.error, task=row.task, may_see_payload=not is_hidden)),
         "source": row.source,
         "enabled": row.enabled,
         "task": text(row.task),

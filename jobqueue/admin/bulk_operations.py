@@ -21,6 +21,7 @@ from jobqueue import control, permissions
 from jobqueue.admin import home, marks, words
 from jobqueue.admin.base import not_allowed
 from jobqueue.admin.records import RecordAdmin
+from jobqueue.disclosure import shown_error
 from jobqueue.exceptions import JobQueueError
 from jobqueue.filters import shown_filter
 from jobqueue.models import BulkOperation, BulkState
@@ -104,7 +105,8 @@ class BulkOperationAdmin(RecordAdmin):
             raise PermissionDenied
         refreshes = request.GET.get("refresh") == "1" and operation.is_running
         with_payload = self.may(request, permissions.VIEW_PAYLOAD)
-        operation.filter = shown_filter(operation.filter, with_payload)  # it is not saved
+        operation.filter = shown_filter(operation.filter, with_payload)  # neither is saved
+        operation.error = shown_error(operation.error, task="", may_see_payload=with_payload)
         context = self._context(operation, may) | {"refreshes": refreshes}
         response = self.page(request, "bulkoperation/detail.html", context)
         if refreshes:

@@ -140,7 +140,9 @@ def everything_tells() -> Job:
     Schedule.objects.update(
         arguments={"args": ["hunter2"], "kwargs": {}}, error="ValueError: 'hunter2'"
     )
-    BulkOperation.objects.update(filter="args.name:hunter2")
+    BulkOperation.objects.update(
+        filter="args.name:hunter2", error="DataError: no 'hunter2'\nDETAIL: hunter2"
+    )
     Action.objects.update(detail={"filter": "args.name:hunter2"})
     return subject
 

@@ -211,7 +211,7 @@ def test_nothing_tells_a_payload_to_whoever_may_not_see_it(make_caller, storage,
     LogLine.objects.create(**of, number=1, logged_at=at, level=30, logger="a", message="hunter2")
     BulkOperation.objects.create(
         backend="default", verb="requeue", filter="args.0:hunter2", actor="ada", surface="api",
-        action=1, began_at=at, stepped_at=at, total=1,
+        action=1, began_at=at, stepped_at=at, total=1, error="DataError: no 'hunter2'\nhunter2",
     )  # fmt: skip
     Schedule.objects.create(
         name="nightly", task="app.gone", cron="0 6 * * *", error="KeyError: 'hunter2'",

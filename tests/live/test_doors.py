@@ -120,6 +120,23 @@ def test_a_permission_that_is_taken_away_ends_what_it_allowed(watcher: Person) -
     assert socket.until("resync", "j")["reason"] == protocol.Resync.PERMISSIONS
 
 
+def test_who_may_no_longer_see_payloads_learns_nothing_more_from_a_filter(
+    make_person: Callable[..., Person],
+) -> None:
+    auditor = make_person("auditor", "view_job", "view_job_payload")
+    socket = auditor.enter()
+    socket.subscribe("j", "jobs", filter="args.user_id:42", size=10)
+    assert socket.event("j") == []
+    auditor.user.user_permissions.remove(
+        *auditor.user.user_permissions.filter(codename="view_job_payload")
+    )
+    error = socket.until("error", "j")["problem"]
+    assert (error["code"], error["permission"]) == (
+        "permission-denied",
+        "jobqueue.view_job_payload",
+    )
+
+
 def test_a_user_has_so_many_connections(watcher: Person) -> None:
     watcher.enter()
     watcher.enter()

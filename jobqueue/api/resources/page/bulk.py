@@ -26,6 +26,7 @@ from jobqueue.api.problems import Problem
 from jobqueue.api.resources.page.bulk_inputs import BulkInput, choice_of, parameters_of
 from jobqueue.api.values import moment, shown, text
 from jobqueue.api.views import ApiView
+from jobqueue.disclosure import shown_error
 from jobqueue.engine.bulk_plan import BULK_VERBS
 from jobqueue.exceptions import WrongState
 from jobqueue.filters import shown_filter
@@ -158,7 +159,9 @@ class _Bulk(ApiView):
             "fraction": operation.fraction,
             "counts": shown(operation.counts),
             "locked": [str(UUID(job_id)) for job_id in left[:LOCKED_LISTED]],
-            "error": text(operation.error),
+            "error": text(
+                shown_error(operation.error, task="", may_see_payload=self.caller.sees_payload)
+            ),
             "allowed_actions": self._actions(operation),
         }
 

@@ -63,7 +63,6 @@ class JobQueueBackend(_TakesDelays):
 
     is_jobqueue = True
 
-    supports_defer = True
     supports_async_task = True
     supports_get_result = True
     supports_priority = True

@@ -49,14 +49,6 @@ def counted(characters: str) -> Histogram:
     return Histogram({ord(c) - FIRST_CHARACTER: n for c, n in Counter(characters).items()})
 
 
-def merged(histograms: Iterable[Histogram]) -> Histogram:
-    """Return the sum of histograms."""
-    total = Histogram()
-    for each in histograms:
-        total.update(each)
-    return total
-
-
 def percentile(histogram: Histogram, share: float) -> float | None:
     """Return the time in seconds that `share` (0 … 1) of the counted ones did not exceed.
 

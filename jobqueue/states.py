@@ -149,11 +149,6 @@ TRANSITIONS: tuple[Transition, ...] = (
 )
 
 
-def allowed_verbs(state: State) -> tuple[str, ...]:
-    """Return the verbs that may leave `state`, in table order."""
-    return tuple(t.verb for t in TRANSITIONS if state in t.sources)
-
-
 def is_allowed(source: State | None, target: State) -> bool:
     """Return whether some verb leads from `source` (None: not yet a job) to `target`."""
     return any(source in t.sources and target in t.targets for t in TRANSITIONS)

@@ -202,11 +202,6 @@ class JobTask[**P, R](_FrameworkTask[P, R]):
             changes["unique_key"] = None
         return replace(self, **changes)
 
-    @property
-    def is_unique(self) -> bool:
-        """Whether its jobs have a unique key (a callable may still leave one without)."""
-        return self.unique is not None
-
     def attempts_allowed(self, options: Options) -> int | None:
         """Return how many failed attempts a job of this task has; None: as many as it takes."""
         given = options.max_attempts if self.max_attempts is None else self.max_attempts

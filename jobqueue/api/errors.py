@@ -127,10 +127,6 @@ def _suspicious(error: Exception) -> Problem:
     return Problem("malformed-request")
 
 
-def _unreachable(error: Exception) -> Problem:
-    return Problem("unavailable", headers={"Retry-After": str(RETRY_SECONDS)})
-
-
 def _not_found(error: Exception) -> Problem:
     return Problem("not-found")
 

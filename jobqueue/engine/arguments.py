@@ -14,8 +14,6 @@ from inspect import CO_VARARGS, CO_VARKEYWORDS, Parameter, Signature
 from types import CodeType
 from typing import Any, NamedTuple
 
-_NONE: frozenset[str] = frozenset()
-
 
 class _Rest(NamedTuple):
     """What keywords may and must still bring after n positional arguments."""

@@ -144,7 +144,7 @@ class PostgresStorage(
 
     # --- ends of an attempt ----------------------------------------
 
-    def finish_one(self, claim: Claim, result: str, started_ago: float) -> bool:
+    def finish_one(self, claim: Claim, result: str, started_ago: float) -> None:
         # In a savepoint (a TestCase's) no COMMIT follows: the limit would be the test's.
         is_nested = bool(self.connection.savepoint_ids)
         limit_idle = "NULL" if is_nested else statement(self.vendor, "limit_idle")
@@ -158,8 +158,7 @@ class PostgresStorage(
         }
         with lease_errors(claim):
             sql = statement(self.vendor, "finish_one", limit_idle=limit_idle)
-            rows = self._run(sql, parameters)
-        return bool(rows[0][1])
+            self._run(sql, parameters)
 
     def finish_and_commit(self, claim: Claim, result: str, started_ago: float) -> bool:
         is_own = type(self).finish_one is not PostgresStorage.finish_one
@@ -285,7 +284,7 @@ class PostgresStorage(
         self._rows("take_life_lock", key=lock_key(worker))
 
     def life_locks(self) -> set[int]:
-        return {_signed(row[0]) for row in self._rows("life_locks")}
+        return {row[0] for row in self._rows("life_locks")}
 
     def server_started_at(self) -> datetime | None:
         started: datetime = self._rows("server_started_at")[0][0]
@@ -356,10 +355,6 @@ class PostgresStorage(
 
     def database_settings(self) -> dict[str, str]:
         return {row[0]: row[1] for row in self._rows("database_settings")}
-
-
-def _signed(key: int) -> int:
-    return key - 2**64 if key >= 2**63 else key
 
 
 def _array(items: Sequence[str]) -> str:

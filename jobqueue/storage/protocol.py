@@ -126,11 +126,11 @@ class Storage(
 
     # --- ends of an attempt ----------------------------------------
 
-    def finish_one(self, claim: Claim, result: str, started_ago: float) -> bool:
+    def finish_one(self, claim: Claim, result: str, started_ago: float) -> None:
         """Finish `claim` inside the job's own transaction, with its attempt row.
 
         Raise LeaseLost if the guard does not match (on PostgreSQL the statement itself fails on
-        the server, so that nothing queued behind it can commit). Return whether it has children.
+        the server, so that nothing queued behind it can commit).
         """
         raise NotImplementedError
 

@@ -346,7 +346,6 @@ class WorkerRow(NamedTuple):
     id: UUID
     kind: str
     supervisor: UUID | None
-    dead: bool
     direct: bool
     lease_left: float
     renewed_ago: float

@@ -172,14 +172,13 @@ class SQLiteStorage(
     # --- ends of an attempt ----------------------------------------
 
     @writes
-    def finish_one(self, claim: Claim, result: str, started_ago: float) -> bool:
+    def finish_one(self, claim: Claim, result: str, started_ago: float) -> None:
         """Finish `claim` inside the job's own transaction: the row count is the guard here."""
         success = Success(claim.id, claim.fence, result, started_ago, 0.0)
         with lease_errors(claim):
             rows = self._finish(claim.worker, success, self._clock())
         if len(rows) != 1:
             raise lease_lost(claim)
-        return bool(rows[0][0])
 
     @writes
     def finish_many(self, worker: UUID, successes: Sequence[Success]) -> list[tuple[UUID, int]]:

@@ -74,14 +74,12 @@ class SQLiteWorkers(SQLiteStatements):
         """
         clock = self._clock(now)
         found = []
-        for each, kind, supervisor, dead, direct, until, beat in self._rows("list_workers"):
+        for each, kind, supervisor, direct, until, beat in self._rows("list_workers"):
             left = (time_of(until) - clock).total_seconds()
             left = max(left, 0.0) if self._is_alive(UUID(hex=each)) else min(left, -1.0)
             ago = (clock - time_of(beat)).total_seconds()
             owner = optional_id(supervisor)
-            found.append(
-                WorkerRow(UUID(hex=each), kind, owner, bool(dead), bool(direct), left, ago)
-            )
+            found.append(WorkerRow(UUID(hex=each), kind, owner, bool(direct), left, ago))
         return found
 
     @reads

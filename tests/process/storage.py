@@ -60,21 +60,19 @@ class Faulty:
             folder().strike("running.read")
         return held
 
-    def finish_one(self, *args: Any, **kwargs: Any) -> bool:
-        answer = super().finish_one(*args, **kwargs)
+    def finish_one(self, *args: Any, **kwargs: Any) -> None:
+        super().finish_one(*args, **kwargs)
         folder().strike("finish.before_commit")
-        return answer
 
 
 class FaultyPostgres(Faulty, PostgresStorage):
     """PostgreSQL with faults."""
 
-    def finish_one(self, *args: Any, **kwargs: Any) -> bool:
-        answer = super().finish_one(*args, **kwargs)
+    def finish_one(self, *args: Any, **kwargs: Any) -> None:
+        super().finish_one(*args, **kwargs)
         if folder().is_planted("finish.idle"):
             self._run("SET LOCAL idle_in_transaction_session_timeout = '50ms'", {})
             folder().strike("finish.idle", backend=backend_pid(self.connection))
-        return answer
 
     def life_locks(self) -> set[int]:
         locks = super().life_locks()

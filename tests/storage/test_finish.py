@@ -120,7 +120,7 @@ def direct() -> Iterator[Storage]:
 def test_a_finish_succeeds_with_the_jobs_own_writes(held: Claim) -> None:
     with transaction.atomic():
         Effect.objects.create(job_id=str(held.id))
-        assert storage_for(connection).finish_one(held, '{"paid": true}', 2.0) is False
+        storage_for(connection).finish_one(held, '{"paid": true}', 2.0)
     stored = row(held.id)
     assert (stored.state, stored.result, stored.attempts) == ("succeeded", {"paid": True}, 1)
     assert (stored.worker, stored.claimed_at, stored.deadline) == (None, None, None)
@@ -174,12 +174,6 @@ def test_a_success_clears_what_earlier_attempts_left(storage: Storage) -> None:
     assert (stored.attempts, stored.failures) == (2, 1)
     assert [a.number for a in attempts(first.id)] == [1, 2]
     assert attempts(first.id)[0].error_message == FAILURE.message
-
-
-def test_a_finish_tells_of_children(held: Claim) -> None:
-    Job.objects.filter(pk=held.id).update(has_children=True)
-    with transaction.atomic():
-        assert storage_for(connection).finish_one(held, "null", 1.0) is True
 
 
 @pytest.mark.parametrize("intrude", NOT_THE_OWNER)
@@ -276,7 +270,7 @@ def test_on_a_direct_session_the_owner_holds_and_finishes(
         held = claimed(storage, worker)
         with transaction_on(direct.connection):
             direct.hold(held, 5.0)
-            assert direct.finish_one(held, json.dumps({"n": n}), 2.0) is False
+            direct.finish_one(held, json.dumps({"n": n}), 2.0)
         assert (row(held.id).state, row(held.id).result) == ("succeeded", {"n": n})
 
 

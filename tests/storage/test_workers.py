@@ -28,12 +28,7 @@ def test_a_registered_worker_is_alive(storage: Storage) -> None:
     found = {each.id: each for each in storage.workers()}
     assert set(found) == {supervisor, worker}
     mine = found[worker]
-    assert (mine.kind, mine.supervisor, mine.dead, mine.direct) == (
-        "worker",
-        supervisor,
-        False,
-        True,
-    )
+    assert (mine.kind, mine.supervisor, mine.direct) == ("worker", supervisor, True)
     assert 0 < mine.lease_left <= 30.0
     assert mine.renewed_ago >= 0.0
 

@@ -493,7 +493,7 @@ def unstorable(account, options=frozenset()): ...
 def test_a_default_that_json_cannot_hold_needs_another_key():
     with pytest.raises(InvalidTask, match=r"options .*unique key|unique key.*options"):
         task(unique=True)(unstorable)
-    assert task(unique=["account"])(unstorable).is_unique
+    assert task(unique=["account"])(unstorable).unique is not None
 
 
 def test_the_rules_are_part_of_a_task_and_have_defaults():

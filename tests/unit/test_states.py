@@ -11,9 +11,13 @@ from jobqueue.states import (
     WAITING,
     Outcome,
     State,
-    allowed_verbs,
     is_allowed,
 )
+
+
+def verbs_of(state: State) -> set[str]:
+    """Return the verbs that leave a state."""
+    return {t.verb for t in TRANSITIONS if state in t.sources}
 
 
 def test_every_state_is_waiting_running_or_finished_and_only_one_of_them():
@@ -26,11 +30,11 @@ def test_every_state_can_be_reached_and_every_live_one_can_be_left():
     reached = set().union(*(t.targets for t in TRANSITIONS))
     assert reached == set(State)
     for state in LIVE:
-        assert allowed_verbs(state)
+        assert verbs_of(state)
 
 
 def test_a_succeeded_job_never_leaves_its_state():
-    assert allowed_verbs(State.SUCCEEDED) == ()
+    assert verbs_of(State.SUCCEEDED) == set()
     assert not any(is_allowed(State.SUCCEEDED, state) for state in State)
 
 
@@ -49,7 +53,7 @@ def test_a_new_job_is_never_running_nor_finished():
 
 @pytest.mark.parametrize("state", [State.DEAD, State.CANCELLED])
 def test_a_job_that_ended_without_success_can_be_requeued(state):
-    assert "requeue" in allowed_verbs(state)
+    assert "requeue" in verbs_of(state)
 
 
 def test_lost_workers_snoozes_and_cancels_use_up_no_attempt():

@@ -14,7 +14,7 @@ WITH guarded AS (
         version = j.version + 1
     WHERE j.id = %(id)s::uuid AND j.state || '' = 'running' AND j.fence = %(fence)s::bigint
       AND j.worker = %(worker)s::uuid
-    RETURNING j.id, j.fence, j.attempts, j.task, j.queue, j.has_children,
+    RETURNING j.id, j.fence, j.attempts, j.task, j.queue,
               greatest(j.run_at, j.enqueued_at) AS due_at
 ), history AS (
     INSERT INTO jobqueue_attempt (job_id, number, fence, worker, task, queue, outcome, charged,
@@ -26,6 +26,5 @@ WITH guarded AS (
     FROM guarded
 )
 SELECT CASE count(*) WHEN 1 THEN 1 ELSE ('jobqueue_lease_lost:' || count(*))::int END,
-       bool_or(has_children),
        {limit_idle}
 FROM guarded

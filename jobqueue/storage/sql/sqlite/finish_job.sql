@@ -6,4 +6,4 @@ SET state = 'succeeded', worker = NULL, claimed_at = NULL, deadline = NULL,
     suspicions = 0, alone = 0, error_class = '', error_message = '', error_fingerprint = '',
     reason = '', version = version + 1
 WHERE id = %(id)s AND state = 'running' AND fence = %(fence)s AND worker = %(worker)s
-RETURNING has_children
+RETURNING id

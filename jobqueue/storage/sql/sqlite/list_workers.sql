@@ -1,3 +1,3 @@
 -- The workers that are not dead. Caller: Storage.workers (the reaper).
-SELECT id, kind, supervisor, dead, direct, lease_until, heartbeat_at
+SELECT id, kind, supervisor, direct, lease_until, heartbeat_at
 FROM jobqueue_worker WHERE NOT dead ORDER BY id

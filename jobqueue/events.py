@@ -38,6 +38,12 @@ def subscribe(subscriber: Subscriber) -> Callable[[], None]:
     return lambda: _subscribers.remove(subscriber)
 
 
+def line_of(error: BaseException, most: int | None = 300) -> str:
+    """Return an error as one line of at most `most` characters, as events and logs tell it."""
+    line = f"{type(error).__name__}: {error}".strip().split("\n", 1)[0]
+    return line[:most]
+
+
 def emit(name: str, *, level: int = logging.INFO, **facts: Any) -> None:
     """Tell the log and all subscribers that `name` happened."""
     if logger.isEnabledFor(level):

@@ -15,7 +15,6 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable
 
 PER_DECADE = 10
 BOUNDS: tuple[float, ...] = tuple(

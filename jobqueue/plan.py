@@ -34,7 +34,7 @@ from jobqueue.exceptions import InvalidSchedule
 
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 LATEST = datetime(9999, 12, 30, tzinfo=UTC)
-"""A day before Python's last, so that a tick can be shown in any zone."""
+"""A day before Python's last, so that the time can be shown in any zone."""
 MAX_EVERY_SECONDS = 10 * 366 * 86_400
 MAX_JITTER_SECONDS = 86_400
 MISSED = ("once", "skip", "all")

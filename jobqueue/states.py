@@ -48,6 +48,9 @@ FINISHED = frozenset({State.SUCCEEDED, State.DEAD, State.CANCELLED})
 CHARGED = frozenset({Outcome.FAILED, Outcome.TIMED_OUT})
 """Outcomes that use up one of ``max_attempts``. Lost workers are bounded apart, by suspicions."""
 
+FAILURES = CHARGED | {Outcome.LOST}
+"""Outcomes that are told as failed: with an error, in error groups and in rates of failure."""
+
 
 @dataclass(frozen=True, slots=True)
 class Transition:

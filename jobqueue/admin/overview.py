@@ -14,6 +14,7 @@ from jobqueue.admin import home, marks
 from jobqueue.disclosure import shown_sentence
 from jobqueue.engine.statistics import totals
 from jobqueue.exceptions import JobQueueError
+from jobqueue.states import FAILURES
 
 HOUR_SECONDS = 3_600.0
 
@@ -85,7 +86,7 @@ def _links(request: HttpRequest, finding: control.Finding) -> list[tuple[str, st
 def _facts(current: control.Status, hour: Any) -> list[tuple[str, Any]]:
     alive = [worker for worker in current.workers if not worker.is_expired]
     slots = sum(worker.slots for worker in alive if worker.kind == "worker")
-    failed = sum(hour.outcomes.get(name, 0) for name in ("failed", "timed_out", "lost"))
+    failed = sum(hour.outcomes.get(name, 0) for name in FAILURES)
     return [
         (_("Oldest ready job"), marks.span(current.oldest_ready)),
         (_("Workers alive"), str(sum(worker.kind == "worker" for worker in alive))),

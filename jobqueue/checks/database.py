@@ -16,6 +16,7 @@ from django.db import connections
 
 from jobqueue.checks.backend import MIN_BUSY_SECONDS
 from jobqueue.conf import Options, parse
+from jobqueue.events import line_of
 from jobqueue.storage import Storage, storage_for
 
 OLDEST_POSTGRES = 15
@@ -44,15 +45,11 @@ def check_database(alias: str, databases: Collection[str]) -> list[CheckMessage]
         return [
             Warning(
                 f"The settings of database {options.database!r} could not be read: "
-                f"{_first_line(error)}",
+                f"{line_of(error)}",
                 hint="Check again once the database answers.",
                 id="jobqueue.W023",
             )
         ]
-
-
-def _first_line(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}".strip().split("\n", 1)[0]
 
 
 # --- PostgreSQL ----------------------------------------------------------------------------------

@@ -24,13 +24,13 @@ from django.utils import timezone
 
 from jobqueue.compat import DEFAULT_TASK_BACKEND_ALIAS
 from jobqueue.engine.bulk_plan import BULK_VERBS, Choice, check_choice
-from jobqueue.engine.definitions import LATEST
 from jobqueue.engine.operations import Actor, Desk, parse_ids
 from jobqueue.engine.verbs import check_priority, check_queue, checked_moment
 from jobqueue.events import emit
 from jobqueue.exceptions import BulkOperationNotFound, InvalidArgument, WrongState
 from jobqueue.filters import bindings_of, parse, pinned
 from jobqueue.models import Action, BulkOperation, BulkState
+from jobqueue.plan import LATEST
 from jobqueue.storage import Storage
 
 Ids = Iterable[UUID | str]

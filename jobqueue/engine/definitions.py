@@ -30,6 +30,7 @@ from jobqueue.engine.keys import check_unique
 from jobqueue.exceptions import InvalidArgument, InvalidExpires, InvalidRunAfter
 from jobqueue.limits import MAX_KEY_LENGTH, Limit, parse_limit
 from jobqueue.payload import storable_text
+from jobqueue.plan import EARLIEST, LATEST
 from jobqueue.retry import RetryPolicy
 from jobqueue.unique import Unique
 
@@ -39,10 +40,6 @@ MAX_TAG_LENGTH = 100
 SURFACES = frozenset({"staff", "api"})
 """Where a task may be offered for enqueueing by hand."""
 ON_CRASH = frozenset({"retry", "bury"})
-
-EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
-LATEST = datetime(9999, 12, 30, tzinfo=UTC)
-"""A day before Python's last, so that the time can be shown in any zone."""
 
 
 def check_function(function: Callable[..., Any]) -> None:

@@ -21,6 +21,7 @@ from jobqueue.conf import (
     LONG_TRANSACTION_SECONDS,
 )
 from jobqueue.engine.counts import Count, capped_count
+from jobqueue.engine.rollup_windows import FAILED
 from jobqueue.engine.rollups import MINUTE, lateness
 from jobqueue.models import Job, Rollup, Worker
 from jobqueue.states import State
@@ -146,7 +147,7 @@ def _task_failures(database: str) -> list[TaskFailures]:
         .values("name")
         .annotate(
             succeeded=Sum("succeeded"),
-            failed=Sum(F("failed") + F("timed_out") + F("lost")),
+            failed=Sum(FAILED),
         )
         .filter(failed__gt=0)
         .order_by("name")

@@ -24,7 +24,7 @@ from jobqueue.engine.rollup_windows import (
     window,
 )
 from jobqueue.histogram import PERCENTILES, Histogram, load, percentile
-from jobqueue.states import Outcome
+from jobqueue.states import FAILURES, Outcome
 
 MINUTES_UP_TO_SECONDS = 2 * 3_600.0
 """Histograms of longer periods are read from hours: they are added up here, not in the database."""
@@ -91,7 +91,7 @@ class _Sum:
         self.runs.update(load(runs))
 
     def latency(self, name: str) -> Latency:
-        failed = sum(self.outcomes[o] for o in ("failed", "timed_out", "lost"))
+        failed = sum(self.outcomes[outcome] for outcome in FAILURES)
         return Latency(name, sum(self.outcomes.values()), failed, self.wait, self.run)
 
     @property

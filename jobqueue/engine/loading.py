@@ -20,12 +20,10 @@ from jobqueue.engine.registry import registry
 from jobqueue.exceptions import TaskNotRegistered
 from jobqueue.payload import decode_arguments
 from jobqueue.results import STATUS, JobResult, build
-from jobqueue.states import Outcome, State
+from jobqueue.states import FAILURES, Outcome, State
 from jobqueue.storage.records import Inserted, NewJob
 from jobqueue.tasks import JobTask
 from jobqueue.unique import Unique
-
-_WITH_ERROR = frozenset({Outcome.FAILED, Outcome.TIMED_OUT, Outcome.LOST})
 
 
 class MissingTask(JobTask[..., Any]):
@@ -246,7 +244,7 @@ def _worker_ids(job: Mapping[str, Any], attempts: list[dict[str, Any]]) -> list[
 def _errors(
     job: Mapping[str, Any], state: State, attempts: list[dict[str, Any]]
 ) -> list[TaskError]:
-    rows: list[Mapping[str, Any]] = [a for a in attempts if a["outcome"] in _WITH_ERROR]
+    rows: list[Mapping[str, Any]] = [a for a in attempts if a["outcome"] in FAILURES]
     if not rows and state is State.DEAD and job["error_class"]:
         rows = [job]  # it died without an attempt
     return [

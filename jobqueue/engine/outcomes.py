@@ -14,7 +14,7 @@ from jobqueue.conf import Options
 from jobqueue.exceptions import Cancel, GiveUp, Retry, Snooze, TimeLimitExceeded
 from jobqueue.payload import ErrorText, describe_exception
 from jobqueue.retry import RetryPolicy, delay_seconds
-from jobqueue.states import FINISHED, Outcome, State
+from jobqueue.states import CHARGED, FINISHED, Outcome, State
 from jobqueue.storage.records import Claim, Ending, Success
 
 PUT_OFF_SECONDS = 5.0
@@ -175,7 +175,7 @@ def _failure(
     return Failure(
         state=state,
         outcome=outcome,
-        charged=outcome in (Outcome.FAILED, Outcome.TIMED_OUT),
+        charged=outcome in CHARGED,
         delay=delay,
         error=error,
         reason=reason,

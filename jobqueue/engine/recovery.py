@@ -26,7 +26,7 @@ from jobqueue.engine.announcements import announce_death, announce_finished, ann
 from jobqueue.engine.halves import write_in_halves
 from jobqueue.engine.limits import admit
 from jobqueue.engine.outcomes import next_try
-from jobqueue.events import emit
+from jobqueue.events import emit, line_of
 from jobqueue.exceptions import TaskNotRegistered, TimeLimitExceeded, WorkerLost
 from jobqueue.exceptions import WorkerStopped as Stopped
 from jobqueue.payload import ErrorText, describe_exception
@@ -202,8 +202,8 @@ def _tell_refused(job: Held, error: DatabaseError) -> None:
     if len(_told) >= MAX_TOLD:
         _told.clear()
     _told.add(fenced)
-    line = str(error).split("\n", 1)[0][:200]
-    emit("job.not_recovered", level=logging.ERROR, job=job.id, task=job.task, error=line)
+    facts = {"job": job.id, "task": job.task, "error": line_of(error)}
+    emit("job.not_recovered", level=logging.ERROR, **facts)
 
 
 # --- decisions ----------------------------------------

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import reduce
+from operator import add
 from typing import Any, Literal
 
 from django.db import connections
@@ -18,7 +20,7 @@ from jobqueue.conf import HOUR_ROLLUP_SECONDS, options_for
 from jobqueue.engine.rollups import HOUR, MINUTE, counted_until
 from jobqueue.exceptions import InvalidArgument
 from jobqueue.models import Rollup
-from jobqueue.states import Outcome
+from jobqueue.states import FAILURES, Outcome
 from jobqueue.storage import storage_for
 
 MINUTES_UP_TO_SECONDS = 6 * 3_600.0
@@ -32,7 +34,7 @@ RATE_MINUTES = 5
 """Whole minutes over which a rate is taken."""
 ENDED = sum((F(outcome.value) for outcome in Outcome if outcome != "succeeded"), F("succeeded"))
 """Attempts that ended in any way."""
-FAILED = F("failed") + F("timed_out") + F("lost")
+FAILED = reduce(add, (F(outcome.value) for outcome in sorted(FAILURES)))
 
 By = Literal["outcome", "queue", "task", "worker"]
 KIND = {"queue": "task", "task": "task", "worker": "worker"}

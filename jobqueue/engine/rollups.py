@@ -30,7 +30,7 @@ from django.db.models.functions import Now
 from jobqueue import histogram
 from jobqueue.conf import HOUR_ROLLUP_SECONDS, MAX_ERROR_GROUPS, MINUTE_ROLLUP_SECONDS
 from jobqueue.models import Attempt, Rolling, Rollup
-from jobqueue.states import Outcome
+from jobqueue.states import FAILURES, Outcome
 from jobqueue.storage import Storage
 from jobqueue.storage.rollups import (
     ErrorSums,
@@ -60,9 +60,6 @@ GAP_SECONDS = 600.0
 MAX_GAPS = 5_000
 """Gaps that are remembered, the newest: looking at them costs an index entry each."""
 PRUNE_BATCH = 5_000
-
-FAILURES = frozenset({Outcome.FAILED, Outcome.TIMED_OUT, Outcome.LOST})
-"""Outcomes that make error groups."""
 
 Sums = dict[RollupKey, RollupSums]
 

@@ -23,6 +23,7 @@ from jobqueue.declarations import Declaration, declaration
 from jobqueue.engine.idempotency import Done, Given, once
 from jobqueue.engine.making import EXPOSURE, exposed_task
 from jobqueue.engine.operations import Actor, Desk, Outcome
+from jobqueue.engine.queues import MAX_REASON_LENGTH
 from jobqueue.engine.schedule_jobs import (
     announce_made,
     decide,
@@ -56,7 +57,6 @@ from jobqueue.storage.records import RequestKey, StoredAnswer
 PREVIEWED = 5
 MAX_PREVIEWED = 100
 """Ticks that are looked ahead: a page of them."""
-MAX_REASON_LENGTH = 255
 
 
 # --- make and change ----------------------------------------

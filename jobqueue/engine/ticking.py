@@ -16,6 +16,7 @@ import random
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
+from jobqueue.engine.limits import ADMIT_LIMIT
 from jobqueue.engine.schedule_jobs import (
     Made,
     announce_made,
@@ -27,7 +28,7 @@ from jobqueue.engine.schedule_jobs import (
     policy_of,
     task_of,
 )
-from jobqueue.events import emit
+from jobqueue.events import emit, line_of
 from jobqueue.exceptions import InvalidSchedule, KeyBusy
 from jobqueue.payload import storable_text
 from jobqueue.plan import LATEST, Due, Plan, Policy, due
@@ -37,7 +38,6 @@ from jobqueue.storage.schedules import Move, NewTick, ScheduleRow
 
 ERROR_LOOK_SECONDS = 30.0
 """Pause before a schedule that could not tick is looked at again: a deploy may have mended it."""
-ADMIT_LIMIT = 1_000
 MAX_ERROR_BYTES = 1_000
 
 IsDeclared = Callable[[str, str], bool]
@@ -194,5 +194,5 @@ def _mark(
 
 
 def _sentence(error: Exception) -> str:
-    text = str(error) if isinstance(error, InvalidSchedule) else f"{type(error).__name__}: {error}"
+    text = str(error) if isinstance(error, InvalidSchedule) else line_of(error, None)
     return storable_text(text.strip().split("\n", 1)[0], MAX_ERROR_BYTES)

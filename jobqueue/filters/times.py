@@ -14,6 +14,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING
 
+from jobqueue.plan import EARLIEST, LATEST
+
 if TYPE_CHECKING:
     from jobqueue.filters.terms import Filter, Term
 
@@ -23,8 +25,6 @@ _ABSOLUTE = re.compile(
     r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d)?)?", re.ASCII
 )
 _WRITE = "Write 2026-01-01, 2026-01-01T12:30, -2h (two hours ago) or +30m."
-EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
-LATEST = datetime(9999, 12, 30, tzinfo=UTC)
 
 
 def check_time(text: str) -> str:

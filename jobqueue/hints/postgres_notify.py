@@ -18,7 +18,7 @@ from typing import ClassVar
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from jobqueue.events import emit
+from jobqueue.events import emit, line_of
 from jobqueue.hints.listener import READ_SECONDS, ThreadListener
 from jobqueue.hints.names import hint_name, queues_by_hint_name
 from jobqueue.hints.sender import MAX_ERROR_LENGTH, Transport
@@ -83,4 +83,4 @@ class PostgresListener(ThreadListener):
         discard(self._session)
 
     def _describe(self, error: Exception) -> str:
-        return f"{type(error).__name__}: {error}".split("\n", 1)[0][:MAX_ERROR_LENGTH]
+        return line_of(error, MAX_ERROR_LENGTH)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from jobqueue.events import line_of
 from jobqueue.exceptions import InvalidOptions
 from jobqueue.hints.listener import READ_SECONDS, ThreadListener
 from jobqueue.hints.names import hint_name, namespace
@@ -195,7 +196,7 @@ def secrets_of(url: str) -> list[str]:
 
 def describe(error: Exception, secrets: Iterable[str]) -> str:
     """Return an error as one line; a server may repeat a password that it did not understand."""
-    line = f"{type(error).__name__}: {error}".split("\n", 1)[0]
+    line = line_of(error, None)  # a secret that is cut in two could not be told any more
     for secret in secrets:
         line = line.replace(secret, "***")
     return line[:MAX_ERROR_LENGTH]

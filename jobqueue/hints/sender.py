@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from jobqueue.events import emit
+from jobqueue.events import emit, line_of
 from jobqueue.hints.breaker import Breaker
 
 MAX_QUEUES = 100
@@ -30,7 +30,7 @@ class Transport:
 
     def describe(self, error: Exception) -> str:
         """Return an error as one line without passwords."""
-        return f"{type(error).__name__}: {error}".split("\n", 1)[0][:MAX_ERROR_LENGTH]
+        return line_of(error, MAX_ERROR_LENGTH)
 
 
 class Broken(Transport):

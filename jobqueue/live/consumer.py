@@ -12,7 +12,7 @@ from typing import Any
 
 from channels.consumer import AsyncConsumer
 
-from jobqueue.events import emit
+from jobqueue.events import emit, line_of
 from jobqueue.live import farewells
 from jobqueue.live.connection import Connection
 from jobqueue.live.crowd import crowd
@@ -54,8 +54,7 @@ def _refused(scope: Any, error: Exception) -> None:
     if isinstance(error, Refused):
         emit("live.refused", level=logging.INFO, address=address, why=str(error))
         return
-    why = f"{type(error).__name__}: {error}".split("\n", 1)[0][:300]
-    emit("live.refused", level=logging.WARNING, address=address, why=why)
+    emit("live.refused", level=logging.WARNING, address=address, why=line_of(error))
     logging.getLogger("jobqueue").debug("Nobody can be let in", exc_info=error)
 
 

@@ -18,7 +18,7 @@ from asgiref.sync import async_to_sync
 from django.contrib.auth.signals import user_logged_out
 from django.dispatch import receiver
 
-from jobqueue.events import emit
+from jobqueue.events import emit, line_of
 from jobqueue.live.crowd import crowd, hash_of
 
 GROUP = "jobqueue.live"
@@ -72,8 +72,7 @@ async def _listen(layer: Any) -> None:
             backoff = 0.0
         except Exception as error:
             if not backoff:
-                name = f"{type(error).__name__}: {error}".split("\n", 1)[0][:300]
-                emit("live.layer_failed", level=logging.WARNING, error=name)
+                emit("live.layer_failed", level=logging.WARNING, error=line_of(error))
             backoff = min(max(backoff * 2, 1.0), MAX_BACKOFF_SECONDS)
             await asyncio.sleep(backoff)
 

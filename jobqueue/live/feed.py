@@ -24,7 +24,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from jobqueue.engine.watching import Watch
-from jobqueue.events import emit
+from jobqueue.events import emit, line_of
 from jobqueue.live.protocol import FRAMES_PER_SECOND
 from jobqueue.live.topics import FAILED, Source
 
@@ -155,7 +155,7 @@ class Feed:
 
     def _failed(self, error: Exception) -> float:
         if not self._backoff:
-            emit("live.failing", level=logging.WARNING, error=_line(error))
+            emit("live.failing", level=logging.WARNING, error=line_of(error))
             logger.debug("The live page's feed failed", exc_info=error)
         self._backoff = min(max(self._backoff * 2, PAUSE_SECONDS), MAX_BACKOFF_SECONDS)
         return self._backoff
@@ -207,13 +207,9 @@ def _look_at(source: Source, watch: Watch, question: Any) -> Any:
     except Exception as error:
         watch.close()
         watch.mark()  # raises if the database is away: that is no fault of the source
-        emit("live.source_failed", level=logging.WARNING, source=source.key, error=_line(error))
+        emit("live.source_failed", level=logging.WARNING, source=source.key, error=line_of(error))
         logger.debug("One thing that is watched cannot be looked at", exc_info=error)
         return FAILED
-
-
-def _line(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}".split("\n", 1)[0][:300]
 
 
 _feeds: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Feed]] = WeakKeyDictionary()

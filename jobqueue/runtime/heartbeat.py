@@ -20,7 +20,7 @@ from typing import Protocol
 from jobqueue.engine.environment import Environment
 from jobqueue.engine.proof import backend_pid
 from jobqueue.engine.recovery import release_uncharged
-from jobqueue.events import emit
+from jobqueue.events import emit, line_of
 from jobqueue.runtime.exit_codes import LEASE_LOST
 from jobqueue.storage import storage_for
 from jobqueue.storage.connections import discard
@@ -220,7 +220,7 @@ class Heartbeat:
         """Get the session, and with it the life lock, back at once."""
         if not self._is_failing:
             self._is_failing = True
-            emit("heartbeat.failing", level=logging.WARNING, error=str(error).split("\n")[0][:200])
+            emit("heartbeat.failing", level=logging.WARNING, error=line_of(error))
         if self._one_host:
             return
         self._drop_session()

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from jobqueue.events import emit
+from jobqueue.events import emit, line_of
 
 logger = logging.getLogger("jobqueue")
 
@@ -106,13 +106,9 @@ class Loop:
         self._pause *= random.uniform(0.7, 1.0)
         if not self.is_failing:
             self.is_failing = True
-            emit("loop.failing", level=logging.WARNING, loop=self.name, error=_line(error))
+            emit("loop.failing", level=logging.WARNING, loop=self.name, error=line_of(error))
             logger.debug("The loop %s failed", self.name, exc_info=error)
         try:
             self._reset()
         except Exception:
             logger.debug("The reset of loop %s failed", self.name, exc_info=True)
-
-
-def _line(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}".split("\n", 1)[0][:300]

@@ -20,7 +20,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from jobqueue.conf import DEADLINE_SLACK_SECONDS, LOCK_LOOK_SECONDS, Options
 from jobqueue.engine.recovery import Death, death_of, declare, reap_overdue, recover
-from jobqueue.events import emit
+from jobqueue.events import emit, line_of
 from jobqueue.ids import lock_key
 from jobqueue.storage import Storage, storage_for
 from jobqueue.storage.connections import discard, open_connection
@@ -92,8 +92,8 @@ class Reaper:
         logger.debug("Worker %s cannot be recovered", worker, exc_info=error)
         if worker not in self._failing:
             self._failing.add(worker)
-            line = f"{type(error).__name__}: {error}".split("\n", 1)[0][:300]
-            emit("worker.not_recovered", level=logging.ERROR, worker=worker, error=line)
+            error_line = line_of(error)
+            emit("worker.not_recovered", level=logging.ERROR, worker=worker, error=error_line)
 
     def reset(self) -> None:
         """Drop the connection; what was seen on it proves nothing any more."""

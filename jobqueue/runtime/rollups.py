@@ -12,7 +12,7 @@ import random
 import time
 
 from jobqueue.engine.rollups import TURN_SECONDS, prune_rollups, roll_up
-from jobqueue.events import emit
+from jobqueue.events import emit, line_of
 from jobqueue.storage import Storage
 from jobqueue.storage.errors import is_away
 
@@ -21,7 +21,7 @@ logger = logging.getLogger("jobqueue")
 FAILED_PAUSE_SECONDS = 60.0
 """Pause after an error that is not about the connection: the next turn meets the same rows."""
 PRUNE_SECONDS = 300.0
-"""Pause between two prunings of rollups, jittered."""
+"""Pause between two prunings, jittered: many processes prune in turn, not together."""
 
 
 class RollupDuty:
@@ -59,9 +59,5 @@ class RollupDuty:
     def _failed(self, error: Exception) -> None:
         if not self._is_failing:
             self._is_failing = True
-            emit(
-                "rollups.failing",
-                level=logging.WARNING,
-                error=f"{type(error).__name__}: {error}".split("\n", 1)[0][:300],
-            )
+            emit("rollups.failing", level=logging.WARNING, error=line_of(error))
         logger.debug("Counting attempts failed", exc_info=error)

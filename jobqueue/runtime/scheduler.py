@@ -20,7 +20,7 @@ from jobqueue.engine.retention import prune, prune_actions, prune_requests, scru
 from jobqueue.engine.sweeps import expire_due, obey_requests, promote_due, sweep_unknown
 from jobqueue.engine.ticking import tick_schedules
 from jobqueue.runtime.bulk_runner import BulkRunner
-from jobqueue.runtime.rollups import RollupDuty
+from jobqueue.runtime.rollups import PRUNE_SECONDS, RollupDuty
 from jobqueue.storage import Storage, storage_for
 from jobqueue.storage.connections import discard, open_connection
 
@@ -30,8 +30,6 @@ FORGET_SECONDS = 60.0
 """Age at which a request to cancel goes whose job has ended: nobody needs it by then."""
 SYNC_SECONDS = 60.0
 """Pause between two comparisons of the schedules that code declares with their rows."""
-PRUNE_SECONDS = 300.0
-"""Pause between two prunings, jittered: many processes prune in turn, not together."""
 
 
 class Scheduler:

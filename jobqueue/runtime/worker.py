@@ -28,7 +28,7 @@ from jobqueue.engine.limits import seed
 from jobqueue.engine.middleware import Middleware
 from jobqueue.engine.outcomes import Ended
 from jobqueue.engine.runs import Run, prepare
-from jobqueue.events import emit
+from jobqueue.events import emit, line_of
 from jobqueue.runtime import fork
 from jobqueue.runtime.claiming import Claimer
 from jobqueue.runtime.code_files import CodeFiles
@@ -317,7 +317,7 @@ class Worker:
         logger.debug("The fetch loop failed", exc_info=error)
         discard(self._connection)
         if not self._backoff:
-            emit("database.away", level=logging.WARNING, error=str(error).split("\n")[0][:200])
+            emit("database.away", level=logging.WARNING, error=line_of(error))
         self._backoff = min(max(self._backoff * 2, 0.1), MAX_BACKOFF_SECONDS)
         self._heartbeat.loop_turned()
         time.sleep(self._backoff * random.uniform(0.5, 1.0))

@@ -42,7 +42,7 @@ from jobqueue.exceptions import InvalidArgument, ResultNotSerializable, Unsuppor
 from jobqueue.ids import new_identity
 from jobqueue.payload import decode_arguments, encode_value
 from jobqueue.results import STATUS, JobResult
-from jobqueue.states import FINISHED, WAITING, Outcome, State
+from jobqueue.states import CHARGED, FINISHED, WAITING, State
 from jobqueue.storage.records import Claim, Inserted, NewJob
 from jobqueue.tasks import JobTask
 from jobqueue.testing.context import EagerContext
@@ -151,7 +151,7 @@ class EagerBackend(JobQueueBackend):
             failure = decide_failure(_as_claim(job), error, task.retry, self.job_options)
             _record_failure(result, failure)
             self._send_finished(result)
-            if self.raise_errors and failure.outcome in (Outcome.FAILED, Outcome.TIMED_OUT):
+            if self.raise_errors and failure.outcome in CHARGED:
                 raise
         else:
             _set(result, State.SUCCEEDED, finished_at=timezone.now(), _return_value=value)

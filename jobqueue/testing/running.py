@@ -50,7 +50,7 @@ from jobqueue.engine.sweeps import expire_due
 from jobqueue.exceptions import JobQueueError, TransactionLeftOpen
 from jobqueue.ids import new_identity
 from jobqueue.results import JobResult
-from jobqueue.states import Outcome, State
+from jobqueue.states import CHARGED, State
 from jobqueue.storage import Storage, storage_for
 from jobqueue.storage.records import Claim, NewWorker
 from jobqueue.storage.rows import by_urgency
@@ -155,9 +155,7 @@ class _Runner:
         flush(self._storage, [ended], self._environment)
         self._write_reports()
         failure = ended.failure
-        return (
-            failure if failure and failure.outcome in (Outcome.FAILED, Outcome.TIMED_OUT) else None
-        )
+        return failure if failure and failure.outcome in CHARGED else None
 
     def _write_reports(self) -> None:
         reports = self._environment.reports

@@ -38,7 +38,9 @@ def test_a_percentile_of_the_sum_is_that_of_the_whole():
     chance = random.Random(7)
     times = [chance.expovariate(2.0) for _ in range(5_000)]
     parts = [Histogram(map(bucket_of, times[n::7])) for n in range(7)]
-    assert percentile(sum(parts, Histogram()), 0.95) == percentile(Histogram(map(bucket_of, times)), 0.95)
+    assert percentile(sum(parts, Histogram()), 0.95) == percentile(
+        Histogram(map(bucket_of, times)), 0.95
+    )
 
 
 @pytest.mark.parametrize(

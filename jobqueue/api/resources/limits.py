@@ -26,11 +26,11 @@ from jobqueue.api.serializers import StrictSerializer
 from jobqueue.api.values import moment, text
 from jobqueue.api.views import ApiView
 from jobqueue.conf import DAY_SECONDS
+from jobqueue.engine.queues import MAX_REASON_LENGTH
 from jobqueue.limits import QUEUE
 from jobqueue.permissions import VIEW
 
 MAX_COUNT = 1_000_000_000
-MAX_REASON_LENGTH = 255
 
 
 class NumbersDocument(Document):

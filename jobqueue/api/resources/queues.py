@@ -29,10 +29,10 @@ from jobqueue.api.resources.queue_names import require_queue
 from jobqueue.api.serializers import StrictSerializer
 from jobqueue.api.values import moment, shown, text
 from jobqueue.api.views import ApiView
+from jobqueue.engine.queues import MAX_REASON_LENGTH
 from jobqueue.limits import QUEUE
 from jobqueue.permissions import VIEW, permission_for
 
-MAX_REASON_LENGTH = 255
 ACTIONS = ("pause", "resume", "set_limit")
 
 

@@ -14,11 +14,11 @@ from jobqueue.engine.counts import COUNT_LIMIT
 from jobqueue.engine.documents import plain
 from jobqueue.engine.finding import Finding
 from jobqueue.engine.findings import notices, problems
-from jobqueue.engine.rollups import FAILURES
 from jobqueue.engine.status import DeadWorker, WorkerStatus
 from jobqueue.management.jobs_commands.base import Shell, Subcommand, add_json
 from jobqueue.management.jobs_commands.formats import age, clock_time, duration, whole
 from jobqueue.management.jobs_commands.table import printable, render
+from jobqueue.states import FAILURES
 
 CLEAR = "\x1b[H\x1b[2J"
 """Moves to the corner of a terminal and empties it."""

@@ -8,6 +8,7 @@ from rest_framework import serializers
 
 from jobqueue.api.inputs import Flag, Number
 from jobqueue.api.problems import FieldError, Problem
+from jobqueue.api.resources.jobs.acting import MAX_REASON_LENGTH
 from jobqueue.api.resources.jobs.choosing import check_filter
 from jobqueue.api.resources.jobs.fields import Moment, Priority, Text
 from jobqueue.api.serializers import StrictSerializer
@@ -16,8 +17,6 @@ from jobqueue.engine.bulk import MAX_BULK_IDS, MAX_SPREAD_SECONDS
 from jobqueue.engine.bulk_plan import BULK_VERBS
 from jobqueue.exceptions import InvalidFilter
 from jobqueue.filters import parse
-
-MAX_REASON_LENGTH = 64
 
 
 class BulkInput(StrictSerializer):

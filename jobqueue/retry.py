@@ -1,7 +1,8 @@
 """Back-off: how long until the next attempt. One function for every cause of a retry.
 
 Exceptions, time-outs and lost workers all ask `delay_seconds`, so a task's policy holds for
-each of them. Jitter never leads below the minimum or above the cap.
+each of them. Jitter never leads below the minimum or above the cap. Whether there is a next
+attempt at all is decided in `jobqueue.engine.outcomes` (lost workers: `jobqueue.engine.recovery`).
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""What an execution came to, and where that leads the job. Pure decisions; nothing is written.
+"""Retry, bury, snooze: where the end of an execution leads the job. Decisions; nothing is written.
 
 `decide_failure` is where the end of an attempt in a living worker is decided, `next_try` whether
 and when a charged attempt is followed by another, whoever charged it. Lost workers are decided in

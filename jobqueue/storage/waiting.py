@@ -1,8 +1,8 @@
 """The protocol's part about jobs that wait: other due times, priorities and queues.
 
 All are compare-and-set in one statement: a row that is locked, or no longer waits, is left alone
-and not returned. A running job is never touched. A job that is blocked stays blocked, whatever is
-asked: what it waits for decides, not an operator.
+and not returned. A running job is never touched. A job that is blocked stays blocked unless it is
+made due later: what it waits for decides, not an operator, and is looked at when it is due.
 
 Beside them the question whether an operation on many of them is to go on.
 """

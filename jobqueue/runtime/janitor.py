@@ -78,7 +78,8 @@ class Janitor:
             self._declared.discard(death.worker)
         else:
             self._tried.add(death.worker)
-        if any(each.worker not in self._tried for each in self._deaths):
+        waiting = {each.worker for each in list(self._deaths)}  # the main thread may add one now
+        if waiting - self._tried:
             return True
         self._tried.clear()
         self.loop.soon(self._again_seconds)

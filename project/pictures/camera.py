@@ -57,13 +57,15 @@ def signed_in(started: Any, url: str, size: str = "desktop", **options: Any) -> 
     return page
 
 
-def violations(page: Any) -> list[str]:
-    """Return what axe finds on a page, a line each; of our own part of it."""
+def violations(page: Any, *rules: str) -> list[str]:
+    """Return what axe finds on a page by all rules, or by those given, a line each."""
     source = axe_source()
     if not source:
         return []
-    page.evaluate(source)
-    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(source)
+    options = {"resultTypes": ["violations"], **({"runOnly": list(rules)} if rules else {})}
+    found = page.evaluate("options => axe.run(document, options)", options)
     return [
         f"{each['id']}: {node['html'][:160]}"
         for each in found["violations"]

@@ -40,7 +40,7 @@ def chromium() -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def shop() -> Iterator[Stage]:
     """A running shop with two workers that live through all tests of a run."""
-    with stage(redis=RedisServer.available()) as running:
+    with stage(redis=RedisServer.available(), work_seconds=0.4) as running:
         running.start_workers(2)
         yield running
 

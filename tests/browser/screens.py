@@ -19,8 +19,8 @@ from tests.browser.stage import ROOT, Client, Stage, sign_in, stage, wait_until
 DELIVERY = "project.shop.tasks.book_delivery"
 ARTICLES = ("teapot", "cup", "kettle", "tea-tin", "teapot", "cup", "kettle", "saucer")
 """One in eight is an article that the shop has not: its job gives up."""
-LOAD_SECONDS = 90.0
-KILL_SECONDS = 6.0
+LOAD_SECONDS = 110.0
+KILL_SECONDS = 9.0
 DESKTOP, PHONE = (1_360, 900), (390, 800)
 
 
@@ -36,6 +36,7 @@ def main(folder: Path) -> int:
         with under_load(shop), killing(shop):
             page.goto(f"{shop.base}/jobqueue/?period=15m")
             time.sleep(LOAD_SECONDS)
+            wait_until(lambda: is_telling(page), "one worker has just died, others work", 60)
             take(page, folder / "live-kill-loop.png")
             page.emulate_media(color_scheme="dark")
             take(page, folder / "live-dark.png")
@@ -77,6 +78,14 @@ def take(page: Any, path: Path) -> None:
     print(path.name, flush=True)
 
 
+def is_telling(page: Any) -> bool:
+    """Return whether the page shows in one look what happens: a death, and work that goes on."""
+    alive = page.locator(".worker:not(.is-dead)").count()
+    dead = page.locator(".worker.is-dead").count()
+    busy = page.locator(".worker .slot.is-busy").count()
+    return bool(alive >= 3 and dead >= 2 and busy >= 3)
+
+
 @contextmanager
 def under_load(shop: Stage) -> Iterator[None]:
     """Order and deliver until it is left."""
@@ -103,11 +112,19 @@ def load(client: Client, stop: threading.Event) -> None:
 
 @contextmanager
 def killing(shop: Stage) -> Iterator[None]:
-    """Kill one supervisor after the other, with all its processes, until it is left."""
+    """Kill one supervisor after the other, with all its processes, until it is left.
+
+    Each waits until the one before is back: a busy machine kills less often, and not everything.
+    """
 
     def kill(stop: threading.Event) -> None:
+        client = shop.client()
         for name in itertools.cycle(shop.workers):
-            if stop.wait(KILL_SECONDS):
+            while not stop.wait(KILL_SECONDS):
+                alive = {worker["name"] for worker in client.get("/workers/")["results"]}
+                if alive >= set(shop.workers):
+                    break
+            if stop.is_set():
                 return
             shop.kill_worker(name)
 

@@ -19,6 +19,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import requests
 
 from project.demo import crew
@@ -39,8 +40,10 @@ OPTIONS = {
 }
 """A short lease, so that a killed worker is missed while somebody watches."""
 
-CREATE_USER = """
+PREPARE = """
 from django.contrib.auth import get_user_model
+from django.core.management import call_command
+call_command("migrate", interactive=False, verbosity=0)
 user, _ = get_user_model().objects.get_or_create(
     username={username!r}, defaults={{"is_staff": True, "is_superuser": True}})
 user.set_password({password!r})
@@ -126,6 +129,23 @@ class Stage:
                 pass
         self.fleet.kill(name)
 
+    @contextmanager
+    def plain_wsgi(self) -> Iterator[str]:
+        """Serve the site under WSGI, too, where no WebSocket is; yield the address."""
+        with crew.loopback_socket() as listener:
+            argv = [sys.executable, "-m", "uvicorn", "project.wsgi:application"]
+            argv += ["--interface", "wsgi", "--fd", str(listener.fileno()), "--no-access-log"]
+            descriptors = [listener.fileno()]
+            self.fleet.start("wsgi", argv, descriptors=descriptors)
+            yield address(listener)
+
+    @contextmanager
+    def holding(self, job: str) -> Iterator[None]:
+        """Keep the row of a job locked, as a transaction does that takes its time."""
+        with psycopg.connect(self.environment["DATABASE_URL"]) as connection:
+            connection.execute("SELECT FROM jobqueue_job WHERE id = %s FOR UPDATE", [job])
+            yield
+
     def manage(self, *arguments: str) -> str:
         """Run a Django command of the shop; return what it printed."""
         return run(crew.manage(*arguments), self.environment)
@@ -158,16 +178,15 @@ def stage(
             "SHOP_WORK_SECONDS": str(work_seconds),
             "SHOP_FAIL_RATE": str(fail_rate),
         }
-        run(crew.manage("migrate", "--no-input"), environment)
         password = secrets.token_urlsafe(9)
-        code = CREATE_USER.format(username=USERNAME, password=password)
-        run(crew.manage("shell", "--command", code), environment)
         gateway = stack.enter_context(crew.loopback_socket())
         web = stack.enter_context(crew.loopback_socket())
         environment["GATEWAY_URL"] = address(gateway)
         fleet = stack.enter_context(Fleet(folder, environment))
         crew.start_gateway(fleet, gateway, seed=1)
-        crew.start_web(fleet, web)
+        crew.start_web(fleet, web)  # which starts up while the database is prepared
+        code = PREPARE.format(username=USERNAME, password=password)
+        run(crew.manage("shell", "--command", code), environment)
         fleet.start("scheduler", crew.manage("runscheduler", *crew.LOG_FORMAT))
         fleet.start("reaper", crew.manage("runreaper", *crew.LOG_FORMAT))
         found = Stage(fleet, address(web), password, environment)

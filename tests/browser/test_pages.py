@@ -57,9 +57,9 @@ def test_axe_finds_nothing_on_any_page_in_either_theme_and_a_phone_has_room(
     for address in addresses(client):
         page.goto(f"{shop.base}/jobqueue/{address}")
         settled(page)
-        for theme in ("dark", "light"):
-            page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
-            found += [f"{address} {theme}: {each}" for each in violations(page)]
+        found += [f"{address}: {each}" for each in violations(page)]
+        page.evaluate("document.documentElement.dataset.theme = 'dark'")  # the colors are all new
+        found += [f"{address} dark: {each}" for each in violations(page, "color-contrast")]
         page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
         if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
             found.append(f"{address}: wider than a phone")

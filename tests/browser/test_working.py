@@ -6,6 +6,7 @@ from tests.browser.looking import settled, status
 from tests.browser.stage import Stage, wait_until
 
 DELIVERY = "project.shop.tasks.book_delivery"
+CUP = {"task": DELIVERY, "kwargs": {"sku": "cup", "quantity": 1}}
 NO_ARTICLE = {"task": DELIVERY, "kwargs": {"sku": "saucer", "quantity": 1}}
 
 
@@ -37,11 +38,50 @@ def test_a_dry_run_tells_what_the_operation_then_does(page: Any, shop: Stage) ->
     assert dead() == []
 
 
+def test_a_bulk_operation_is_stopped_and_resumed(page: Any, shop: Stage) -> None:
+    client = shop.client()
+    job = client.post("/jobs/", {**CUP, "tags": ["held"], "run_after": "PT1H"})["id"]
+    with shop.holding(job):  # an operation comes back to rows that are locked: it is not done
+        operation = client.post("/page/bulk/", {"verb": "cancel", "filter": "tag:held"})["id"]
+        page.goto(f"{shop.base}/jobqueue/jobs?q=tag:held")
+        shown = page.locator(".bulk-progress", has_text="held")
+        shown.get_by_role("button", name="Stop").click()
+        shown.get_by_role("button", name="Resume").wait_for()
+        assert client.get(f"/page/bulk/{operation}/")["state"] == "stopped"
+    shown.get_by_role("button", name="Resume").click()
+    shown.wait_for(state="detached")
+    assert client.get(f"/page/bulk/{operation}/")["state"] == "finished"
+    assert client.get(f"/jobs/{job}/")["state"] == "cancelled"
+
+
+def test_a_job_page_goes_on_beyond_the_first_page_of_its_attempts(page: Any, shop: Stage) -> None:
+    client = shop.client()
+    job = client.post("/jobs/", {**NO_ARTICLE, "tags": ["often"]})["id"]
+    ended = lambda: client.get(f"/jobs/{job}/")  # noqa: E731
+    for attempts in (1, 2):
+        wait_until(lambda n=attempts: ended()["attempts"] == n, f"attempt {attempts} has ended")
+        if attempts < 2:
+            client.post(f"/jobs/{job}/requeue/", {})
+    # The server's pages, a line each: the page cannot tell, and need not have fifty attempts.
+    page.route("**/attempts/*", lambda route: route.continue_(url=with_limit(route.request.url)))
+    page.goto(f"{shop.base}/jobqueue/jobs/{job}?tab=attempts")
+    page.wait_for_selector(".attempt")
+    assert page.locator(".attempt h2").inner_text().startswith("Attempt 2")
+    page.get_by_role("button", name="Show earlier attempts").click()
+    page.wait_for_selector(".attempt >> text=Attempt 1")
+    assert page.locator(".attempt").count() == 2
+    assert page.get_by_role("button", name="Show earlier attempts").count() == 0
+
+
+def with_limit(url: str) -> str:
+    return f"{url}{'&' if '?' in url else '?'}limit=1"
+
+
 def test_a_row_is_patched_where_it_stands_and_new_jobs_are_only_counted(
     page: Any, shop: Stage
 ) -> None:
     client = shop.client()
-    waiting = {"task": DELIVERY, "kwargs": {"sku": "cup", "quantity": 1}, "tags": ["patched"]}
+    waiting = {**CUP, "tags": ["patched"]}
     job = client.post("/jobs/", {**waiting, "run_after": "PT1H"})["id"]
     page.goto(f"{shop.base}/jobqueue/jobs?q=tag:patched+state:any")
     settled(page)
@@ -104,12 +144,25 @@ def test_the_form_says_what_is_wrong_with_an_argument(page: Any, shop: Stage) ->
 def test_a_server_that_is_away_is_called_offline_and_the_page_comes_back_by_itself(
     page: Any, shop: Stage
 ) -> None:
+    heard: list[str] = []
+    page.on(
+        "websocket", lambda socket: socket.on("framereceived", lambda frame: heard.append(frame))
+    )
+    page.on("request", lambda request: heard.append(request.url))
     page.goto(f"{shop.base}/jobqueue/")
     wait_until(lambda: status(page) == "Live", "the page is live")
     page.context.set_offline(True)
     wait_until(lambda: status(page).startswith("Offline since"), "the page is offline")
+    heard.clear()
     page.context.set_offline(False)
     wait_until(lambda: status(page) == "Live", "the page is live again")
+    # What is read before it is told of a rollup may be older, and nobody would tell of it again.
+    wait_until(lambda: is_read_after_it_is_told(heard), "figures are read after the first event")
+
+
+def is_read_after_it_is_told(heard: list[str]) -> bool:
+    told = next((at for at, one in enumerate(heard) if "rolled_up_at" in one), None)
+    return told is not None and any("/stats/" in one for one in heard[told:])
 
 
 def test_p_pauses_and_goes_on(page: Any, shop: Stage) -> None:

@@ -1,6 +1,6 @@
 /** Jobs over HTTP: lists, one, what is done with them. */
 
-import { queryOptions } from "@tanstack/react-query";
+import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { answer, client, type Schemas } from "./client";
 
 export type JobSummary = Schemas["JobSummary"];
@@ -38,6 +38,10 @@ export const jobsQuery = ({ q, older, newer }: JobsAsked) =>
 /** What an empty field means, as the filter language has it. */
 export const DEFAULT_FILTER = "state:live,dead";
 
+/** Read the first page of a list, beside what is shown of it. */
+export const readFirstPage = (q: string) =>
+  answer(client.GET("/jobs/", { params: { query: { q: q || DEFAULT_FILTER, limit: PAGE_SIZE } } }));
+
 /** Read some jobs of a list again. */
 export async function readJobs(ids: readonly string[]): Promise<JobSummary[]> {
   const q = `id:${ids.join(",")} state:any`;
@@ -54,31 +58,34 @@ export const jobQuery = (id: string) =>
 
 const ofJob = (id: string) => ({ params: { path: { job_id: id } } });
 
+interface Page {
+  results: readonly unknown[];
+  next: string | null;
+}
+type Ask = {
+  params: { path: { job_id: string }; query: { before?: number } };
+  signal: AbortSignal;
+};
+
+/** What belongs to a job, the newest first: a page, and more when the viewer asks for it. */
+const historyQuery = <P extends Page>(id: string, part: string, read: (ask: Ask) => Promise<P>) =>
+  infiniteQueryOptions({
+    queryKey: ["job", id, part],
+    queryFn: ({ signal, pageParam }) =>
+      read({ params: { path: { job_id: id }, query: { before: pageParam } }, signal }),
+    initialPageParam: undefined as number | undefined,
+    getNextPageParam: ({ next }) =>
+      next === null ? undefined : Number(new URLSearchParams(next.split("?")[1]).get("before")),
+  });
+
 export const attemptsQuery = (id: string) =>
-  queryOptions({
-    queryKey: ["job", id, "attempts"],
-    queryFn: ({ signal }) =>
-      answer(client.GET("/jobs/{job_id}/attempts/", { ...ofJob(id), signal })),
-  });
-
+  historyQuery(id, "attempts", (ask) => answer(client.GET("/jobs/{job_id}/attempts/", ask)));
 export const stepsQuery = (id: string) =>
-  queryOptions({
-    queryKey: ["job", id, "steps"],
-    queryFn: ({ signal }) => answer(client.GET("/jobs/{job_id}/steps/", { ...ofJob(id), signal })),
-  });
-
+  historyQuery(id, "steps", (ask) => answer(client.GET("/jobs/{job_id}/steps/", ask)));
 export const logQuery = (id: string) =>
-  queryOptions({
-    queryKey: ["job", id, "log"],
-    queryFn: ({ signal }) => answer(client.GET("/jobs/{job_id}/log/", { ...ofJob(id), signal })),
-  });
-
+  historyQuery(id, "log", (ask) => answer(client.GET("/jobs/{job_id}/log/", ask)));
 export const actionsQuery = (id: string) =>
-  queryOptions({
-    queryKey: ["job", id, "actions"],
-    queryFn: ({ signal }) =>
-      answer(client.GET("/jobs/{job_id}/actions/", { ...ofJob(id), signal })),
-  });
+  historyQuery(id, "actions", (ask) => answer(client.GET("/jobs/{job_id}/actions/", ask)));
 
 export const requeueJob = (id: string) =>
   answer(client.POST("/jobs/{job_id}/requeue/", { ...ofJob(id), body: {} }));

@@ -45,14 +45,16 @@ export const previewBulk = async (request: BulkRequest): Promise<Preview> =>
 export const startBulk = async (request: BulkRequest): Promise<BulkOperation> =>
   (await answer(client.POST("/page/bulk/", { body: request }))) as BulkOperation;
 
-const ofOperation = (id: string) => ({ params: { path: { operation_id: Number(id) } } });
+/** The newest operations, whoever began them. */
+export const bulksQuery = queryOptions({
+  queryKey: ["bulk"],
+  queryFn: ({ signal }) =>
+    answer(client.GET("/page/bulk/", { params: { query: { limit: 10 } }, signal })),
+});
 
-export const bulkQuery = (id: string) =>
-  queryOptions({
-    queryKey: ["bulk", id],
-    queryFn: ({ signal }) =>
-      answer(client.GET("/page/bulk/{operation_id}/", { ...ofOperation(id), signal })),
-  });
+const ofOperation = (id: string) => ({ params: { path: { operation_id: Number(id) } } });
 
 export const stopBulk = (id: string) =>
   answer(client.POST("/page/bulk/{operation_id}/stop/", { ...ofOperation(id), body: {} }));
+export const resumeBulk = (id: string) =>
+  answer(client.POST("/page/bulk/{operation_id}/resume/", { ...ofOperation(id), body: {} }));

@@ -68,7 +68,8 @@ function Tools({ onHelp }: { onHelp: () => void }) {
     <>
       <button type="button" className="tool" onClick={otherZone} title="Zone of the times shown">
         {zone === "utc" ? "UTC" : "Local"}
-        <span className="hidden"> time is shown. Change it</span>
+        <span className="wide-only">&nbsp;time</span>
+        <span className="hidden"> is shown. Change it</span>
       </button>
       <button type="button" className="tool icon-only" onClick={nextTheme}>
         <Icon name={THEME_ICON[theme]} />

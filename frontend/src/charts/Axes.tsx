@@ -4,7 +4,7 @@ import { AxisBottom, AxisLeft } from "@visx/axis";
 import { GridRows } from "@visx/grid";
 import type { scaleLinear, scaleTime } from "@visx/scale";
 
-export const MARGIN = { top: 6, right: 10, bottom: 22, left: 46 } as const;
+export const MARGIN = { top: 6, right: 10, bottom: 22, left: 54 } as const;
 
 const label = { className: "tick", fontSize: 11, fill: "var(--body-quiet-color)" } as const;
 

@@ -29,6 +29,10 @@ export const PAST: Record<string, string> = {
   reschedule: "rescheduled",
 };
 
+/** Why a worker is taken for dead, for whoever has not read how that is known. */
+export const deathOf = (reason: string): string =>
+  reason === "life lock lost" ? "killed or cut off (life lock lost)" : reason;
+
 /** Those that end something ask first. */
 export const DESTRUCTIVE: ReadonlySet<string> = new Set(["cancel", "discard"]);
 

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { backoff, CAP_MS } from "./backoff";
-import { type Environment, LiveConnection } from "./connection";
+import { CONNECT_MS, type Environment, LiveConnection } from "./connection";
 
 class Socket {
   readyState = 1;
@@ -142,6 +142,14 @@ describe("a connection", () => {
     last().says(hello);
     expect(connection.phase).toBe("open");
     expect(connection.failures).toBe(0);
+  });
+
+  it("gives a server up that does not say hello, so that the page polls meanwhile", () => {
+    expect(waits()).toEqual([CONNECT_MS]);
+    fire();
+    expect(connection.phase).toBe("waiting");
+    expect(last().isClosed).toBe(true);
+    expect(connection.failures).toBe(1);
   });
 
   it.each([

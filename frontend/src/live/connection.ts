@@ -61,6 +61,8 @@ const browser: Environment = {
 };
 
 const PING_MS = 5_000;
+/** A server that has not said hello for so long is polled; it looks for a session for up to 10 s. */
+export const CONNECT_MS = 15_000;
 /** A server that has answered no ping for so long is taken for gone. */
 const SILENCE_MS = 15_000;
 
@@ -135,6 +137,7 @@ export class LiveConnection {
       return;
     }
     this.socket = socket;
+    this.retry = this.environment.later(() => this.fail(), CONNECT_MS);
     socket.onmessage = (event) => {
       if (socket === this.socket) this.receive(decode(event.data));
     };
@@ -161,6 +164,7 @@ export class LiveConnection {
       return;
     }
     this.failures = 0;
+    this.settle();
     this.become("open");
     for (const subscription of this.subscriptions.values()) {
       this.ask(subscription);
@@ -232,12 +236,17 @@ export class LiveConnection {
     if (this.socket?.readyState === 1) this.socket.send(JSON.stringify(frame));
   }
 
-  private drop(): void {
+  /** What was to happen by the clock does not. */
+  private settle(): void {
     for (const timer of [this.retry, this.pulse]) {
       if (timer !== null) this.environment.cancel(timer);
     }
     this.retry = null;
     this.pulse = null;
+  }
+
+  private drop(): void {
+    this.settle();
     const socket = this.socket;
     this.socket = null;
     socket?.close();

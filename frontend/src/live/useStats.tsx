@@ -32,17 +32,18 @@ export function StatsProvider({ children }: { children: ReactNode }) {
     params: () => ({}),
     onChanges: (changes) => {
       const change = changes as StatsChange;
-      const rolled = change.rolled_up_at !== undefined && latest.current !== null;
       hear({ ...latest.current, ...change });
-      if (rolled) {
+      // Also after the first event of a connection: an answer that was read before it may be older
+      // than the rollup that it tells of, of which nothing more would be said.
+      if (change.rolled_up_at !== undefined) {
         void queries.invalidateQueries({
           predicate: ({ queryKey }) => ROLLED_UP.includes(String(queryKey[0])),
         });
       }
     },
+    // All members come with the next event, and with them the reading of what they tell of.
     onResync: () => {
       latest.current = null;
-      void queries.invalidateQueries({ queryKey: ["stats"] });
     },
   });
 

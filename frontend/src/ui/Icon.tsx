@@ -1,11 +1,11 @@
 /** Icons of the page, drawn with strokes in the color of the text; a word always stands beside. */
 
 const PATHS = {
-  queue: "M2 4h12M2 8h9M2 12h6",
+  queue: "M2 4.5h12M2 8h12M2 11.5h6M10.5 12l1.5 1.5 3-3.5",
   help: "M6 6a2 2 0 1 1 2.6 1.9c-.4.2-.6.5-.6.9V9.5M8 11.8v.2M8 14.5a6.5 6.5 0 1 0 0-13 6.5 6.5 0 0 0 0 13",
   sun: "M8 11a3 3 0 1 0 0-6 3 3 0 0 0 0 6M8 1v1.5M8 13.5V15M1 8h1.5M13.5 8H15M3 3l1 1M12 12l1 1M13 3l-1 1M4 12l-1 1",
   moon: "M13.5 9.5A6 6 0 0 1 6.5 2.5a6 6 0 1 0 7 7",
-  half: "M8 14.5a6.5 6.5 0 1 0 0-13zM8 1.5a6.5 6.5 0 0 1 0 13",
+  half: "M8 14.5a6.5 6.5 0 1 0 0-13 6.5 6.5 0 0 0 0 13M8 1.5v13M10.3 2.5v11M12.4 4v8",
   scheduled: "M8 14a6 6 0 1 0 0-12 6 6 0 0 0 0 12M8 5v3l2 1.5",
   ready: "M8 12.5a4.5 4.5 0 1 0 0-9 4.5 4.5 0 0 0 0 9",
   blocked: "M8 14a6 6 0 1 0 0-12 6 6 0 0 0 0 12M4 4l8 8",

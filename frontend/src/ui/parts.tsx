@@ -86,6 +86,36 @@ export function Loaded<T>({
   return <p className="quiet loading">Loading …</p>;
 }
 
+/** The way to what lies before the first page of a history. */
+export function Earlier({
+  query,
+  what,
+}: {
+  query: {
+    hasNextPage: boolean;
+    isFetchingNextPage: boolean;
+    isFetchNextPageError: boolean;
+    error: unknown;
+    fetchNextPage: () => unknown;
+  };
+  what: string;
+}) {
+  if (!query.hasNextPage) return null;
+  return (
+    <div className="earlier">
+      {query.isFetchNextPageError && <Trouble error={query.error} />}
+      <button
+        type="button"
+        className="small"
+        disabled={query.isFetchingNextPage}
+        onClick={() => query.fetchNextPage()}
+      >
+        {query.isFetchingNextPage ? "Loading …" : `Show earlier ${what}`}
+      </button>
+    </div>
+  );
+}
+
 export function Copy({
   text,
   label,

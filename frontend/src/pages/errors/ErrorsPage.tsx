@@ -1,7 +1,7 @@
-import { useQuery } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useState } from "react";
-import { type ErrorGroup, errorsQuery } from "../../api/page";
+import { bulksQuery, type ErrorGroup, errorsQuery } from "../../api/page";
 import { PERIOD_SECONDS, PERIODS, type Period } from "../../app/periods";
 import { Sparkline } from "../../charts/Sparkline";
 import { count, lastName, number } from "../../lib/format";
@@ -19,6 +19,7 @@ const ORDERS = [
 export function ErrorsPage() {
   const search = route.useSearch();
   const navigate = route.useNavigate();
+  const queries = useQueryClient();
   const period: Period = search.period ?? "24h";
   const order = search.order ?? "last_seen";
   const query = useQuery({
@@ -52,13 +53,7 @@ export function ErrorsPage() {
         Failures of one class whose messages differ only in numbers, ids and quoted text are one
         group.
       </p>
-      {operation !== null && (
-        <BulkProgress
-          id={operation}
-          onClose={() => setOperation(null)}
-          onDone={() => void query.refetch()}
-        />
-      )}
+      <BulkProgress own={operation} onDone={() => void query.refetch()} />
       <Loaded query={query}>
         {({ results }) =>
           results.length === 0 ? (
@@ -88,6 +83,7 @@ export function ErrorsPage() {
           onStarted={(id) => {
             setAsking(null);
             setOperation(id);
+            void queries.invalidateQueries({ queryKey: bulksQuery.queryKey });
           }}
         />
       )}
@@ -136,10 +132,10 @@ function Group({ group, isOpen, onAsk }: GroupProperties) {
           </>
         )}
         <Link className="button small" to="/jobs" search={{ q: `${filter} state:any` }}>
-          Jobs
+          All jobs
         </Link>
         <Link className="button small" to="/jobs/$jobId" params={{ jobId: group.job_id }}>
-          The last one
+          Last job
         </Link>
       </div>
     </li>

@@ -2,7 +2,7 @@ import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import type { JobDetail } from "../../api/jobs";
 import { quoted } from "../../lib/filter";
-import { duration } from "../../lib/format";
+import { duration, number } from "../../lib/format";
 import { Time } from "../../ui/parts";
 
 export function JobFacts({ job }: { job: JobDetail }) {
@@ -15,7 +15,10 @@ export function JobFacts({ job }: { job: JobDetail }) {
       </Fact>
       <Fact name="Priority">{job.priority}</Fact>
       <Fact name="Attempts">
-        {job.attempts} ended, {job.failures} of {job.max_attempts ?? "any number"} charged
+        {number(job.attempts)} ended;{" "}
+        {job.max_attempts === null
+          ? "no limit"
+          : `${number(job.failures)} of ${number(job.max_attempts)} used up`}
       </Fact>
       <Fact name="Enqueued">
         <Time at={job.enqueued_at} plain />

@@ -1,21 +1,31 @@
 /** What is kept of a job: attempts with tracebacks, steps, log, payload, and what operators did. */
 
-import { useQuery } from "@tanstack/react-query";
+import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { actionsQuery, attemptsQuery, type JobDetail, logQuery, stepsQuery } from "../../api/jobs";
 import { config } from "../../app/config";
 import { duration } from "../../lib/format";
 import { curl } from "../../lib/words";
 import { useInterval } from "../../live/LiveContext";
-import { Badge, Copy, Empty, Loaded, Time } from "../../ui/parts";
+import { Badge, Copy, Earlier, Empty, Loaded, Time } from "../../ui/parts";
 
 const HIDDEN = "Hidden: it needs the permission jobqueue.view_job_payload.";
 
+/** The pages that were loaded as one. */
+export function allOf<R>(query: {
+  data: { pages: readonly { results: readonly R[] }[] } | undefined;
+  error: unknown;
+  isPending: boolean;
+}) {
+  const { data, error, isPending } = query;
+  return { data: data?.pages.flatMap((page) => page.results), error, isPending };
+}
+
 export function AttemptsTab({ id }: { id: string }) {
-  const query = useQuery({ ...attemptsQuery(id), refetchInterval: useInterval() });
+  const query = useInfiniteQuery({ ...attemptsQuery(id), refetchInterval: useInterval() });
   return (
-    <Loaded query={query}>
-      {({ results, next }) =>
+    <Loaded query={allOf(query)}>
+      {(results) =>
         results.length === 0 ? (
           <Empty title="No attempt has ended yet">
             <p>
@@ -48,7 +58,7 @@ export function AttemptsTab({ id }: { id: string }) {
                 {attempt.traceback && <Code text={attempt.traceback} label="Traceback" />}
               </section>
             ))}
-            {next !== null && <p className="quiet">Older ones are in the admin.</p>}
+            <Earlier query={query} what="attempts" />
           </div>
         )
       }
@@ -57,10 +67,10 @@ export function AttemptsTab({ id }: { id: string }) {
 }
 
 export function StepsTab({ id }: { id: string }) {
-  const query = useQuery({ ...stepsQuery(id), refetchInterval: useInterval() });
+  const query = useInfiniteQuery({ ...stepsQuery(id), refetchInterval: useInterval() });
   return (
-    <Loaded query={query}>
-      {({ results }) =>
+    <Loaded query={allOf(query)}>
+      {(results) =>
         results.length === 0 ? (
           <Empty title="No step is recorded">
             <p>
@@ -96,6 +106,7 @@ export function StepsTab({ id }: { id: string }) {
                 ))}
               </tbody>
             </table>
+            <Earlier query={query} what="steps" />
           </div>
         )
       }
@@ -104,10 +115,10 @@ export function StepsTab({ id }: { id: string }) {
 }
 
 export function LogTab({ id }: { id: string }) {
-  const query = useQuery({ ...logQuery(id), refetchInterval: useInterval() });
+  const query = useInfiniteQuery({ ...logQuery(id), refetchInterval: useInterval() });
   return (
-    <Loaded query={query}>
-      {({ results, next }) =>
+    <Loaded query={allOf(query)}>
+      {(results) =>
         results.length === 0 ? (
           <Empty title="The job has logged nothing">
             <p>
@@ -117,7 +128,7 @@ export function LogTab({ id }: { id: string }) {
           </Empty>
         ) : (
           <>
-            {next !== null && <p className="quiet">Older lines are in the admin.</p>}
+            <Earlier query={query} what="lines" />
             <ol className="log">
               {[...results].reverse().map((line) => (
                 <li key={line.id} className={`log-${line.level.toLowerCase()}`}>
@@ -161,26 +172,29 @@ export function PayloadTab({ job }: { job: JobDetail }) {
 }
 
 export function ActionsTab({ id }: { id: string }) {
-  const query = useQuery({ ...actionsQuery(id), refetchInterval: useInterval() });
+  const query = useInfiniteQuery({ ...actionsQuery(id), refetchInterval: useInterval() });
   return (
-    <Loaded query={query}>
-      {({ results }) =>
+    <Loaded query={allOf(query)}>
+      {(results) =>
         results.length === 0 ? (
           <Empty title="Nobody has touched this job">
             <p>Whoever requeues, cancels or moves it, through whatever surface, is named here.</p>
           </Empty>
         ) : (
-          <ol className="timeline">
-            {results.map((action) => (
-              <li key={action.id}>
-                <b>{action.verb.replaceAll("_", " ")}</b> by {action.actor}{" "}
-                <span className="quiet">
-                  through {action.surface}, <Time at={action.at} plain />
-                </span>
-                {action.reason !== "" && `: ${action.reason}`}
-              </li>
-            ))}
-          </ol>
+          <>
+            <ol className="timeline">
+              {results.map((action) => (
+                <li key={action.id}>
+                  <b>{action.verb.replaceAll("_", " ")}</b> by {action.actor}{" "}
+                  <span className="quiet">
+                    through {action.surface}, <Time at={action.at} plain />
+                  </span>
+                  {action.reason !== "" && `: ${action.reason}`}
+                </li>
+              ))}
+            </ol>
+            <Earlier query={query} what="entries" />
+          </>
         )
       }
     </Loaded>

@@ -1,26 +1,31 @@
 /** From its enqueue to its end: attempts, what lay between them, and what was committed. */
 
-import { useQuery } from "@tanstack/react-query";
+import { useInfiniteQuery } from "@tanstack/react-query";
 import { type Attempt, attemptsQuery, type JobDetail } from "../../api/jobs";
 import { useNow } from "../../app/clock";
 import { duration } from "../../lib/format";
 import { useInterval } from "../../live/LiveContext";
-import { Badge, Loaded, Time } from "../../ui/parts";
+import { Badge, Earlier, Loaded, Time } from "../../ui/parts";
+import { allOf } from "./JobTabs";
 
 const seconds = (from: string, to: string) => (Date.parse(to) - Date.parse(from)) / 1_000;
 
 export function Timeline({ job }: { job: JobDetail }) {
-  const query = useQuery({ ...attemptsQuery(job.id), refetchInterval: useInterval() });
+  const query = useInfiniteQuery({ ...attemptsQuery(job.id), refetchInterval: useInterval() });
   const now = useNow();
   return (
-    <Loaded query={query}>
-      {({ results, next }) => (
+    <Loaded query={allOf(query)}>
+      {(results) => (
         <ol className="timeline">
           <li>
             <Badge name="scheduled" label="enqueued" /> <Time at={job.enqueued_at} plain />
             {job.created_by !== "" && ` by ${job.created_by}`}
           </li>
-          {next !== null && <li className="quiet">Earlier attempts are left out here.</li>}
+          {query.hasNextPage && (
+            <li>
+              <Earlier query={query} what="attempts" />
+            </li>
+          )}
           {[...results].reverse().map((attempt) => (
             <AttemptEntry key={attempt.number} attempt={attempt} />
           ))}

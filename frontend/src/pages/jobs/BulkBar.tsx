@@ -5,11 +5,14 @@
  * the background, whatever becomes of this tab.
  */
 
+import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { DEFAULT_FILTER } from "../../api/jobs";
+import { DEFAULT_FILTER, type JobSummary } from "../../api/jobs";
+import { bulksQuery } from "../../api/page";
+import { STATES, termOf } from "../../lib/filter";
 import { plural } from "../../lib/format";
 import { PAST } from "../../lib/words";
-import { BulkDialog, type BulkVerb } from "./BulkDialog";
+import { BulkDialog, type BulkVerb, STATES_OF } from "./BulkDialog";
 import { BulkProgress } from "./BulkProgress";
 
 const VERBS: [BulkVerb, string][] = [
@@ -24,23 +27,32 @@ const VERBS: [BulkVerb, string][] = [
 interface Properties {
   q: string;
   selected: ReadonlySet<string>;
-  hasRows: boolean;
+  rows: readonly JobSummary[];
   onClear: () => void;
   onDone: () => void;
 }
 
-export function BulkBar({ q, selected, hasRows, onClear, onDone }: Properties) {
+export function BulkBar({ q, selected, rows, onClear, onDone }: Properties) {
+  const queries = useQueryClient();
   const [verb, setVerb] = useState<BulkVerb | null>(null);
   const [operation, setOperation] = useState<string | null>(null);
   const isSelection = selected.size > 0;
+  const states = isSelection
+    ? rows.filter((row) => selected.has(row.id)).map((row) => row.state)
+    : (termOf(q, "state") ?? "any").split(",");
+  // Only what can change any of them; a word such as "live" may stand for all states.
+  const isOpen = states.some((state) => !(STATES as readonly string[]).includes(state));
+  const verbs = VERBS.filter(
+    ([name]) => isOpen || states.some((state) => STATES_OF[name].includes(state)),
+  );
   return (
     <div className={isSelection ? "bulk is-selection" : "bulk"}>
-      {(isSelection || hasRows) && (
+      {(isSelection || (rows.length > 0 && verbs.length > 0)) && (
         <fieldset className="bulk-verbs">
           <legend>
             {isSelection ? `${plural(selected.size, "job")} selected` : "All that the filter finds"}
           </legend>
-          {VERBS.map(([name, label]) => (
+          {verbs.map(([name, label]) => (
             <button type="button" className="small" key={name} onClick={() => setVerb(name)}>
               {label} …
             </button>
@@ -52,9 +64,7 @@ export function BulkBar({ q, selected, hasRows, onClear, onDone }: Properties) {
           )}
         </fieldset>
       )}
-      {operation !== null && (
-        <BulkProgress id={operation} onClose={() => setOperation(null)} onDone={onDone} />
-      )}
+      <BulkProgress own={operation} onDone={onDone} />
       {verb !== null && (
         <BulkDialog
           verb={verb}
@@ -65,6 +75,7 @@ export function BulkBar({ q, selected, hasRows, onClear, onDone }: Properties) {
             setVerb(null);
             onClear();
             setOperation(id);
+            void queries.invalidateQueries({ queryKey: bulksQuery.queryKey });
           }}
         />
       )}

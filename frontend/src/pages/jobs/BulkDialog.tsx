@@ -21,7 +21,18 @@ const TITLES: Record<BulkVerb, string> = {
   reprioritize: "Give jobs another priority",
 };
 
-/** States that a verb is about; jobs in others are skipped. */
+const WAITING = ["scheduled", "ready", "blocked", "retrying"];
+
+/** States that a verb is about, as the server has them; jobs in others are skipped. */
+export const STATES_OF: Record<BulkVerb, readonly string[]> = {
+  requeue: ["dead", "cancelled"],
+  run_now: WAITING,
+  cancel: [...WAITING, "running"],
+  discard: ["dead"],
+  move: WAITING,
+  reprioritize: WAITING,
+};
+
 const ABOUT: Record<BulkVerb, string> = {
   requeue: "dead or cancelled",
   run_now: "waiting",

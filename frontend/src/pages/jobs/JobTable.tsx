@@ -80,7 +80,7 @@ export function JobTable({ rows, gone, selected, onSelect, onFilter }: Propertie
                   onChange={() => toggle(row.id)}
                 />
               </td>
-              <td data-label="Task">
+              <td data-label="Task" className="row-title">
                 <Link
                   className="row-link"
                   to="/jobs/$jobId"
@@ -89,17 +89,19 @@ export function JobTable({ rows, gone, selected, onSelect, onFilter }: Propertie
                 >
                   {lastName(row.task)}
                 </Link>
+                <span className="row-tags">
+                  {row.tags.map((tag) => (
+                    <button
+                      type="button"
+                      className="tag"
+                      key={tag}
+                      onClick={() => onFilter(`tag:${quoted(tag)} state:any`)}
+                    >
+                      {tag}
+                    </button>
+                  ))}
+                </span>
                 <span className="row-id">{row.id}</span>
-                {row.tags.map((tag) => (
-                  <button
-                    type="button"
-                    className="tag"
-                    key={tag}
-                    onClick={() => onFilter(`tag:${quoted(tag)} state:any`)}
-                  >
-                    {tag}
-                  </button>
-                ))}
               </td>
               <td data-label="State">
                 <Badge name={row.state} />
@@ -118,7 +120,10 @@ export function JobTable({ rows, gone, selected, onSelect, onFilter }: Propertie
                 {row.attempts}
                 {row.max_attempts !== null && <span className="quiet"> / {row.max_attempts}</span>}
               </td>
-              <td data-label="Last error" className="row-error">
+              <td
+                data-label="Last error"
+                className={row.error_class === "" ? "row-error is-empty" : "row-error"}
+              >
                 {row.error_class === "" ? (
                   <span className="quiet">–</span>
                 ) : (
@@ -142,10 +147,7 @@ export function JobTable({ rows, gone, selected, onSelect, onFilter }: Propertie
 function When({ row }: { row: JobSummary }) {
   if (row.finished_at) return <TimeOf what="ended" at={row.finished_at} />;
   if (row.state === "running") return <TimeOf what="started" at={row.started_at} />;
-  if (row.state === "scheduled" || row.state === "retrying") {
-    return <TimeOf what="due" at={row.run_at} />;
-  }
-  return <TimeOf what="since" at={row.run_at} />;
+  return <TimeOf what="due" at={row.run_at} />;
 }
 
 function TimeOf({ what, at }: { what: string; at: string | null }) {

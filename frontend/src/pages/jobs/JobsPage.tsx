@@ -36,7 +36,7 @@ export function JobsPage() {
         selected={selected}
         onClear={() => setSelected(new Set())}
         onDone={list.showNew}
-        hasRows={list.rows.length > 0}
+        rows={list.rows}
       />
       <div className="list-news">
         {list.fresh > 0 && (

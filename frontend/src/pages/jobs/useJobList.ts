@@ -11,6 +11,7 @@ import {
   type JobsAsked,
   jobsQuery,
   PAGE_SIZE,
+  readFirstPage,
   readJobs,
 } from "../../api/jobs";
 import { useInterval, useLive, useTopic } from "../../live/LiveContext";
@@ -70,7 +71,20 @@ export function useJobList(asked: JobsAsked) {
     `${key} ${rows.map((row) => row.id).join()}`,
   );
 
-  usePolledRows(rows, reread);
+  usePolling(() => {
+    reread(rows.map((row) => row.id));
+    if (isFirst && query.data !== undefined) void countNew();
+  });
+
+  /** What a subscription would tell: jobs of the first page that are not shown. */
+  async function countNew(): Promise<void> {
+    const first = await readFirstPage(asked.q).catch(() => null); // the status line says so
+    const oldest = rows.length < PAGE_SIZE ? "" : (rows.at(-1)?.id ?? "");
+    const shown = new Set(rows.map((row) => row.id));
+    const news = (first?.results ?? []).map((row) => row.id);
+    const unseen = news.filter((id) => !shown.has(id) && id > oldest);
+    if (unseen.length > 0) setFresh((before) => new Set([...before, ...unseen]));
+  }
 
   const showNew = useCallback(() => {
     setFresh(new Set());
@@ -81,16 +95,16 @@ export function useJobList(asked: JobsAsked) {
   return { query, rows, fresh: fresh.size, gone, showNew, mode };
 }
 
-/** Without a push, the rows on the screen are read again by the interval; new ones are not counted. */
-function usePolledRows(rows: JobSummary[], reread: (ids: string[]) => void): void {
+/** Without a push, look by the interval. */
+function usePolling(look: () => void): void {
   const interval = useInterval();
-  const latest = useRef(rows);
-  latest.current = rows;
+  const latest = useRef(look);
+  latest.current = look;
   useEffect(() => {
     if (interval === false) return;
-    const timer = window.setInterval(() => reread(latest.current.map((row) => row.id)), interval);
+    const timer = window.setInterval(() => latest.current(), interval);
     return () => window.clearInterval(timer);
-  }, [interval, reread]);
+  }, [interval]);
 }
 
 function useRereading(

@@ -30,10 +30,12 @@ export function Findings() {
               {results.map((finding) => (
                 <li key={`${finding.code} ${finding.subject}`} className={finding.severity}>
                   <Badge name={finding.severity} />
-                  <span>
-                    {finding.sentence} <span className="way-out">{finding.way_out}</span>{" "}
+                  <div className="finding">
+                    <span>
+                      {finding.sentence} <WayOut text={finding.way_out} />
+                    </span>
                     <Where finding={finding} />
-                  </span>
+                  </div>
                 </li>
               ))}
             </ul>
@@ -41,6 +43,18 @@ export function Findings() {
         }
       </Loaded>
     </Panel>
+  );
+}
+
+/** What to do; a command in it looks like one. */
+function WayOut({ text }: { text: string }) {
+  const [before = "", command, after = ""] = text.split(/(manage\.py [\w -]*\w)/);
+  return (
+    <span className="way-out">
+      {before}
+      {command !== undefined && <code>{command}</code>}
+      {after}
+    </span>
   );
 }
 

@@ -20,39 +20,44 @@ export function QueueStrip() {
               </p>
             </Empty>
           ) : (
-            <table>
-              <thead>
-                <tr>
-                  <th>Queue</th>
-                  <th className="number">Ready</th>
-                  <th className="number">Oldest</th>
-                  <th>State</th>
-                </tr>
-              </thead>
-              <tbody>
-                {results.map((queue) => {
-                  const now = told(queue);
-                  return (
-                    <tr key={queue.name}>
-                      <td>
-                        <Link to="/jobs" search={{ q: `queue:${queue.name}` }}>
-                          {queue.name}
-                        </Link>
-                      </td>
-                      <td className="number">{count(now.ready)}</td>
-                      <td className="number">{duration(now.oldest)}</td>
-                      <td>
-                        {now.paused ? (
-                          <Badge name="paused" label={`paused by ${now.paused_by}`} />
-                        ) : (
-                          <Badge name="alive" label="open" />
-                        )}
-                      </td>
-                    </tr>
-                  );
-                })}
-              </tbody>
-            </table>
+            <div className="table-in-panel">
+              <table>
+                <thead>
+                  <tr>
+                    <th>Queue</th>
+                    <th className="number">Ready</th>
+                    <th className="number">Oldest</th>
+                    <th>State</th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {results.map((queue) => {
+                    const now = told(queue);
+                    return (
+                      <tr key={queue.name}>
+                        <td>
+                          <Link to="/jobs" search={{ q: `queue:${queue.name}` }}>
+                            {queue.name}
+                          </Link>
+                        </td>
+                        <td className="number">{count(now.ready)}</td>
+                        <td className="number">{duration(now.oldest)}</td>
+                        <td>
+                          {now.paused ? (
+                            <>
+                              <Badge name="paused" />
+                              <span className="row-note">by {now.paused_by}</span>
+                            </>
+                          ) : (
+                            <Badge name="alive" label="open" />
+                          )}
+                        </td>
+                      </tr>
+                    );
+                  })}
+                </tbody>
+              </table>
+            </div>
           )
         }
       </Loaded>

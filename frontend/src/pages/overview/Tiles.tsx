@@ -55,10 +55,10 @@ export function Tiles({ period }: { period: Period }) {
         {told === null ? short((stats?.attempts.per_minute ?? 0) / 60) : short(rate(pulse, now))}
       </Tile>
       <Tile name="Committed" period={period} icon="succeeded" to="state:succeeded">
-        {number(succeeded)} <small>of {committedOf(succeeded, counts)}</small>
+        {number(succeeded)} <small>of {committedOf(succeeded, counts)} jobs</small>
       </Tile>
-      <Tile name="Attempts failed" period={period} icon="failed" to="/errors">
-        {number(failed)} {all > 0 && <small>{percent(failed / all)}</small>}
+      <Tile name="Failures" period={period} icon="failed" to="/errors">
+        {number(failed)} {all > 0 && <small>{percent(failed / all)} of attempts</small>}
       </Tile>
       <Tile name="Lost, redone" period={period} icon="lost" to="/workers">
         {number(outcomes.lost ?? 0)}
@@ -93,7 +93,7 @@ function Tile({ name, icon, to, alarm = false, period, children }: TilePropertie
       <span className="tile-name">
         <Icon name={icon} />
         {name}
-        {period !== undefined && ` · ${period}`}
+        {period !== undefined && <span className="tile-period"> · {period}</span>}
       </span>
       <span className="tile-value">{children}</span>
     </>

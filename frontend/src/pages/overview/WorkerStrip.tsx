@@ -3,7 +3,8 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { workersQuery } from "../../api/resources";
-import { duration, plural } from "../../lib/format";
+import { duration, number, plural } from "../../lib/format";
+import { deathOf } from "../../lib/words";
 import { useInterval } from "../../live/LiveContext";
 import { Badge, Empty, Loaded, Panel } from "../../ui/parts";
 import { useWorkers } from "../workers/useWorkers";
@@ -41,7 +42,7 @@ export function WorkerStrip() {
                 return (
                   <li key={worker.id} className={expired ? "worker is-expired" : "worker"}>
                     <span className="worker-name">
-                      {worker.name || worker.host} <span className="quiet">{worker.pid}</span>
+                      {worker.name || worker.host} <span className="quiet">pid {worker.pid}</span>
                     </span>
                     <Slots slots={worker.slots} running={running} />
                     <span className="worker-note">
@@ -50,7 +51,9 @@ export function WorkerStrip() {
                       ) : worker.draining ? (
                         <Badge name="draining" />
                       ) : (
-                        <span className="quiet">{worker.per_minute.toFixed(0)} a minute</span>
+                        <span className="quiet">
+                          {number(Math.round(worker.per_minute))} jobs a minute
+                        </span>
                       )}
                     </span>
                   </li>
@@ -59,13 +62,13 @@ export function WorkerStrip() {
               {lately.map((worker) => (
                 <li key={worker.id} className="worker is-dead">
                   <span className="worker-name">
-                    {worker.name || worker.host} <span className="quiet">{worker.pid}</span>
+                    {worker.name || worker.host} <span className="quiet">pid {worker.pid}</span>
                   </span>
                   <Badge
                     name="dead"
                     label={`died ${duration(Math.round(worker.dead_seconds))} ago`}
                   />
-                  <span className="worker-note quiet">{worker.reason}</span>
+                  <span className="worker-note quiet">{deathOf(worker.reason)}</span>
                 </li>
               ))}
             </ul>

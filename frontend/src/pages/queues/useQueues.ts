@@ -1,7 +1,7 @@
 /** What is pushed of queues, laid over what was read. */
 
 import { useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
+import { useRef, useState } from "react";
 import type { Queue } from "../../api/resources";
 import { useNow } from "../../app/clock";
 import { useLive, useTopic } from "../../live/LiveContext";
@@ -21,10 +21,12 @@ export function useQueues(): (queue: Queue) => QueueNow {
   const now = useNow();
   const [told, setTold] = useState<ReadonlyMap<string, QueueChange>>(new Map());
   const read = () => void queries.invalidateQueries({ queryKey: ["queues"] });
+  // Two frames may come before React shows the first: the second builds on it all the same.
+  const latest = useRef(told);
   useTopic("queues", {
     params: () => ({}),
     onChanges: (changes) => {
-      const next = new Map(told);
+      const next = new Map(latest.current);
       let isNew = false;
       for (const change of changes as QueueChange[]) {
         const before = next.get(change.name);
@@ -32,6 +34,7 @@ export function useQueues(): (queue: Queue) => QueueNow {
         else next.set(change.name, { ...before, ...change });
         if (before === undefined || before.paused !== change.paused) isNew = true;
       }
+      latest.current = next;
       setTold(next);
       if (isNew) read();
     },

@@ -4,6 +4,7 @@ import { useState } from "react";
 import { drainWorker, type Worker, workersQuery } from "../../api/resources";
 import { useNow } from "../../app/clock";
 import { duration, number } from "../../lib/format";
+import { deathOf } from "../../lib/words";
 import { useInterval, useLive } from "../../live/LiveContext";
 import { Dialog } from "../../ui/Dialog";
 import { notify } from "../../ui/Notices";
@@ -40,7 +41,7 @@ export function WorkersPage() {
                       <th>Process</th>
                       <th>State</th>
                       <th>Busy</th>
-                      <th className="number">A minute</th>
+                      <th className="number">Jobs a minute</th>
                       <th>Queues</th>
                       <th>Started</th>
                       <th className="number">Heartbeat</th>
@@ -65,9 +66,12 @@ export function WorkersPage() {
             )}
             <Panel title="Died within the hour">
               {dead.length === 0 ? (
-                <p className="quiet">None.</p>
+                <p className="quiet">
+                  None. One that is killed shows here within its lease; its jobs are taken over by
+                  others.
+                </p>
               ) : (
-                <div className="table-wrap">
+                <div className="table-in-panel">
                   <table className="cards">
                     <thead>
                       <tr>
@@ -80,8 +84,10 @@ export function WorkersPage() {
                       {dead.map((worker) => (
                         <tr key={worker.id}>
                           <td data-label="Process">
-                            {worker.name || worker.kind}{" "}
-                            <span className="quiet">{worker.host}</span> {worker.pid}
+                            {worker.name || worker.kind}
+                            <span className="row-note">
+                              {worker.kind} on {worker.host} · pid {worker.pid}
+                            </span>
                           </td>
                           <td data-label="When">
                             <Badge
@@ -89,7 +95,7 @@ export function WorkersPage() {
                               label={`${duration(Math.round(worker.dead_seconds))} ago`}
                             />
                           </td>
-                          <td data-label="Why">{worker.reason}</td>
+                          <td data-label="Why">{deathOf(worker.reason)}</td>
                         </tr>
                       ))}
                     </tbody>
@@ -133,7 +139,7 @@ function Row({ worker, running, readAt, onDrain }: RowProperties) {
           {worker.name || worker.kind}
         </Link>
         <span className="row-note">
-          {worker.kind} on {worker.host}, {worker.pid}, {worker.version}
+          {worker.kind} on {worker.host} · pid {worker.pid} · version {worker.version}
         </span>
       </td>
       <td data-label="State">
@@ -148,10 +154,12 @@ function Row({ worker, running, readAt, onDrain }: RowProperties) {
       <td data-label="Busy">
         {worker.slots > 0 ? <Slots slots={worker.slots} running={running} /> : "–"}
       </td>
-      <td data-label="A minute" className="number">
+      <td data-label="Jobs a minute" className="number">
         {number(Math.round(worker.per_minute * 10) / 10)}
         {worker.failed_per_minute > 0 && (
-          <span className="row-note">{number(worker.failed_per_minute)} failed</span>
+          <span className="row-note">
+            {number(Math.round(worker.failed_per_minute * 10) / 10)} failed
+          </span>
         )}
       </td>
       <td data-label="Queues">
@@ -161,7 +169,7 @@ function Row({ worker, running, readAt, onDrain }: RowProperties) {
         <Time at={worker.started_at} />
       </td>
       <td data-label="Heartbeat" className="number">
-        {duration(Math.round(heartbeat))}
+        {duration(Math.round(heartbeat))} ago
       </td>
       <td className="row-ways">
         {worker.kind === "worker" && !worker.draining && (

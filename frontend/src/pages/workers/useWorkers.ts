@@ -1,15 +1,21 @@
 /** What is pushed of workers: their condition, and how many jobs each holds. */
 
-import { useState } from "react";
+import { useRef, useState } from "react";
 import { useTopic } from "../../live/LiveContext";
 import type { WorkerChange } from "../../live/protocol";
 
 export function useWorkers(onCrew: () => void): ReadonlyMap<string, WorkerChange> {
   const [told, setTold] = useState<ReadonlyMap<string, WorkerChange>>(new Map());
+  // Two frames may come before React shows the first: the second builds on it all the same.
+  const latest = useRef(told);
+  const keep = (now: ReadonlyMap<string, WorkerChange>) => {
+    latest.current = now;
+    setTold(now);
+  };
   useTopic("workers", {
     params: () => ({}),
     onChanges: (changes) => {
-      const now = new Map(told);
+      const now = new Map(latest.current);
       let crewChanged = false;
       for (const change of changes as WorkerChange[]) {
         const before = now.get(change.id);
@@ -17,7 +23,7 @@ export function useWorkers(onCrew: () => void): ReadonlyMap<string, WorkerChange
         else now.set(change.id, { ...before, ...change });
         if (before?.condition !== change.condition || change.gone) crewChanged = true;
       }
-      setTold(now);
+      keep(now);
       // Who came, died or drains is known over HTTP: names, hosts, reasons.
       if (crewChanged) onCrew();
     },

@@ -10,6 +10,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -95,6 +96,17 @@ class Fleet:
             except subprocess.TimeoutExpired:
                 os.killpg(service.process.pid, signal.SIGKILL)
                 service.process.wait()
+
+    def abandon(self) -> None:
+        """SIGKILL all services with their children: what they leave is of no use to anybody."""
+        with self._lock:
+            services = list(self._services.values())
+            self._services.clear()
+        for service in services:
+            with suppress(ProcessLookupError):
+                os.killpg(service.process.pid, signal.SIGKILL)
+        for service in services:
+            service.process.wait()
 
     def _spawn(
         self, name: str, argv: Sequence[str], descriptors: Sequence[int]

@@ -13,10 +13,11 @@ import pytest
 from project.pictures.camera import browser as started_browser
 from project.pictures.camera import missing
 from project.servers import RedisServer
-from tests.browser.stage import ROOT, Stage, sign_in, stage
+from tests.browser.stage import ROOT, Stage, signed_in, stage
 
 MANIFEST = ROOT / "jobqueue" / "static" / "jobqueue" / "live" / "manifest.json"
 DESKTOP = (1_280, 860)
+NO_ANSWER = ("Failed to load resource", "WebSocket connection to")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -45,38 +46,28 @@ def shop() -> Iterator[Stage]:
         yield running
 
 
-@pytest.fixture(scope="session")
-def signed_in(chromium: Any, shop: Stage) -> Any:
-    """The cookies of somebody who has signed in: once for all tests, as a login is slow."""
-    context = sign_in(chromium, shop, DESKTOP).context
-    cookies = context.storage_state()
-    context.close()
-    return cookies
-
-
 @pytest.fixture
-def page(chromium: Any, shop: Stage, signed_in: Any) -> Iterator[Any]:
+def page(chromium: Any, shop: Stage) -> Iterator[Any]:
     """A tab of somebody who is signed in, that complains of nothing in its console."""
-    width, height = DESKTOP
-    context = chromium.new_context(
-        storage_state=signed_in, viewport={"width": width, "height": height}
-    )
-    opened = context.new_page()
+    opened = signed_in(chromium, shop, DESKTOP)
     complaints = watch_console(opened)
     yield opened
-    context.close()
+    opened.context.close()
     assert complaints == []
 
 
 def watch_console(page: Any) -> list[str]:
-    """Return the list that gets what the browser complains of, such as refusals of the policy."""
+    """Return the list that gets what the browser complains of, such as refusals of the policy.
+
+    That a server does not answer is no complaint: tests kill it.
+    """
     complaints: list[str] = []
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.on(
         "console",
         lambda message: (
             complaints.append(message.text)
-            if message.type == "error" and "Failed to load resource" not in message.text
+            if message.type == "error" and not message.text.startswith(NO_ANSWER)
             else None
         ),
     )

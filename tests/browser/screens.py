@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from project.pictures.camera import browser, missing
-from tests.browser.stage import ROOT, Client, Stage, sign_in, stage, wait_until
+from tests.browser.stage import ROOT, Client, Stage, signed_in, stage, wait_until
 
 DELIVERY = "project.shop.tasks.book_delivery"
 ARTICLES = ("teapot", "cup", "kettle", "tea-tin", "teapot", "cup", "kettle", "saucer")
@@ -32,7 +32,7 @@ def main(folder: Path) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     with stage(work_seconds=0.35, fail_rate=0.08) as shop, browser() as started:
         shop.start_workers(4, threads=4)
-        page = sign_in(started, shop, DESKTOP)
+        page = signed_in(started, shop, DESKTOP)
         with under_load(shop), killing(shop):
             page.goto(f"{shop.base}/jobqueue/?period=15m")
             time.sleep(LOAD_SECONDS)
@@ -47,7 +47,7 @@ def main(folder: Path) -> int:
 
 def pictures(started: Any, shop: Stage, page: Any, folder: Path) -> None:
     """Take those that need no kills."""
-    client = shop.client()
+    client = shop.client
     dead = wait_until(lambda: client.get("/jobs/", q="state:dead")["results"], "a dead letter")
     hard = client.get("/jobs/", q="state:succeeded attempts>1", limit=1)["results"]
     shop.manage("jobs", "pause", "mail", "--reason", "the provider is down")
@@ -58,7 +58,7 @@ def pictures(started: Any, shop: Stage, page: Any, folder: Path) -> None:
     visit(page, f"{shop.base}/jobqueue/workers", folder / "live-workers.png")
     visit(page, f"{shop.base}/jobqueue/schedules?edit=new", folder / "live-schedules.png")
     visit(page, f"{shop.base}/jobqueue/submit", folder / "live-submit.png")
-    phone = sign_in(started, shop, PHONE)
+    phone = signed_in(started, shop, PHONE)
     visit(phone, f"{shop.base}/jobqueue/?period=15m", folder / "live-phone.png")
     visit(phone, f"{shop.base}/jobqueue/jobs", folder / "live-phone-jobs.png")
 
@@ -89,7 +89,7 @@ def is_telling(page: Any) -> bool:
 @contextmanager
 def under_load(shop: Stage) -> Iterator[None]:
     """Order and deliver until it is left."""
-    with in_background(lambda stop: load(shop.client(), stop)):
+    with in_background(lambda stop: load(shop.client, stop)):
         yield
 
 
@@ -118,7 +118,7 @@ def killing(shop: Stage) -> Iterator[None]:
     """
 
     def kill(stop: threading.Event) -> None:
-        client = shop.client()
+        client = shop.client
         for name in itertools.cycle(shop.workers):
             while not stop.wait(KILL_SECONDS):
                 alive = {worker["name"] for worker in client.get("/workers/")["results"]}

@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -85,17 +86,17 @@ class Client:
         self.session.post(f"{self.base}/shop/orders/", json=body, headers=token, timeout=30)
 
 
-def sign_in(started: Any, shop: "Stage", size: tuple[int, int], **options: Any) -> Any:
-    """Return a page of a browser of its own, that is signed in and shows the overview."""
+def signed_in(started: Any, shop: "Stage", size: tuple[int, int], **options: Any) -> Any:
+    """Return a tab of a browser of its own that is signed in, and shows nothing yet."""
     width, height = size
     context = started.new_context(viewport={"width": width, "height": height}, **options)
-    page = context.new_page()
-    page.goto(f"{shop.base}/admin/login/?next=/jobqueue/")
-    page.fill("#id_username", USERNAME)
-    page.fill("#id_password", shop.password)
-    page.click("[type=submit]")
-    page.wait_for_selector("h1:text-is('Overview')")
-    return page
+    context.add_cookies(
+        [
+            {"name": cookie.name, "value": cookie.value, "url": shop.base}
+            for cookie in shop.client.session.cookies
+        ]
+    )
+    return context.new_page()
 
 
 class Stage:
@@ -108,9 +109,17 @@ class Stage:
         self.environment = dict(environment)
         self.workers: list[str] = []
 
+    @cached_property
     def client(self) -> "Client":
-        """Return an HTTP client that is signed in, as a browser would be."""
+        """An HTTP client that is signed in, as a browser would be: once, as a login is slow."""
         return Client(self.base, self.password)
+
+    def ask(self, query: str) -> tuple[Any, ...]:
+        """Return the row that the database answers."""
+        with psycopg.connect(self.environment["DATABASE_URL"]) as connection:
+            row = connection.execute(query).fetchone()
+        assert row is not None, query
+        return row
 
     def start_workers(self, count: int, *, processes: int = 1, threads: int = 4) -> None:
         """Start supervisors, and wait until their processes are registered."""
@@ -160,7 +169,10 @@ def stage(
     fail_rate: float = 0.0,
     options: Mapping[str, Any] | None = None,
 ) -> Iterator[Stage]:
-    """Start servers, web server, scheduler and reaper, but no worker; stop all at the end."""
+    """Start servers and web server, but no worker; kill all at the end.
+
+    Workers bring what looks after schedules and leases: each process less starts seconds sooner.
+    """
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="jobqueue-stage-")))
         if not database_url:
@@ -183,12 +195,11 @@ def stage(
         web = stack.enter_context(crew.loopback_socket())
         environment["GATEWAY_URL"] = address(gateway)
         fleet = stack.enter_context(Fleet(folder, environment))
+        stack.callback(fleet.abandon)
         crew.start_gateway(fleet, gateway, seed=1)
         crew.start_web(fleet, web)  # which starts up while the database is prepared
         code = PREPARE.format(username=USERNAME, password=password)
         run(crew.manage("shell", "--command", code), environment)
-        fleet.start("scheduler", crew.manage("runscheduler", *crew.LOG_FORMAT))
-        fleet.start("reaper", crew.manage("runreaper", *crew.LOG_FORMAT))
         found = Stage(fleet, address(web), password, environment)
         wait_until(lambda: is_up(found.base), "the web server answers")
         try:

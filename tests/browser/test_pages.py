@@ -16,7 +16,7 @@ PHONE = (360, 780)
 @pytest.fixture(scope="module")
 def client(shop: Stage) -> Client:
     """Somebody who has made a job that died, and others, so that pages have something to show."""
-    client = shop.client()
+    client = shop.client
     client.post(
         "/jobs/",
         {"task": DELIVERY, "kwargs": {"sku": "saucer", "quantity": 1}, "tags": ["supplier:1"]},

@@ -14,7 +14,7 @@ JOB = {
 
 
 def test_the_page_polls_under_plain_wsgi_and_stays_right(page: Any, shop: Stage) -> None:
-    client = shop.client()
+    client = shop.client
     first = client.post("/jobs/", JOB)["id"]
     page.clock.install()
     with shop.plain_wsgi() as base:

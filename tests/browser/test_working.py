@@ -22,7 +22,7 @@ def test_a_filter_with_a_mistake_is_told_so_in_its_place(page: Any, shop: Stage)
 
 
 def test_a_dry_run_tells_what_the_operation_then_does(page: Any, shop: Stage) -> None:
-    client = shop.client()
+    client = shop.client
     body = {**NO_ARTICLE, "tags": ["bulk"]}
     client.post("/jobs/batch/", {"jobs": [body, body, body]})
     dead = lambda: client.get("/jobs/", q="state:dead tag:bulk")["results"]  # noqa: E731
@@ -39,7 +39,7 @@ def test_a_dry_run_tells_what_the_operation_then_does(page: Any, shop: Stage) ->
 
 
 def test_a_bulk_operation_is_stopped_and_resumed(page: Any, shop: Stage) -> None:
-    client = shop.client()
+    client = shop.client
     job = client.post("/jobs/", {**CUP, "tags": ["held"], "run_after": "PT1H"})["id"]
     with shop.holding(job):  # an operation comes back to rows that are locked: it is not done
         operation = client.post("/page/bulk/", {"verb": "cancel", "filter": "tag:held"})["id"]
@@ -55,7 +55,7 @@ def test_a_bulk_operation_is_stopped_and_resumed(page: Any, shop: Stage) -> None
 
 
 def test_a_job_page_goes_on_beyond_the_first_page_of_its_attempts(page: Any, shop: Stage) -> None:
-    client = shop.client()
+    client = shop.client
     job = client.post("/jobs/", {**NO_ARTICLE, "tags": ["often"]})["id"]
     ended = lambda: client.get(f"/jobs/{job}/")  # noqa: E731
     for attempts in (1, 2):
@@ -80,7 +80,7 @@ def with_limit(url: str) -> str:
 def test_a_row_is_patched_where_it_stands_and_new_jobs_are_only_counted(
     page: Any, shop: Stage
 ) -> None:
-    client = shop.client()
+    client = shop.client
     waiting = {**CUP, "tags": ["patched"]}
     job = client.post("/jobs/", {**waiting, "run_after": "PT1H"})["id"]
     page.goto(f"{shop.base}/jobqueue/jobs?q=tag:patched+state:any")
@@ -96,7 +96,7 @@ def test_a_row_is_patched_where_it_stands_and_new_jobs_are_only_counted(
 
 
 def test_selecting_freezes_the_list_and_the_page_says_so(page: Any, shop: Stage) -> None:
-    shop.client().post("/jobs/", {**NO_ARTICLE, "tags": ["frozen"]})
+    shop.client.post("/jobs/", {**NO_ARTICLE, "tags": ["frozen"]})
     page.goto(f"{shop.base}/jobqueue/jobs?q=tag:frozen+state:any")
     settled(page)
     page.keyboard.press("j")

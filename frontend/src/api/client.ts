@@ -42,14 +42,17 @@ export class Unreachable extends Error {
 
 export const reach = new Reach();
 
+const askedAt = new WeakMap<Request, number>();
+
 const middleware: Middleware = {
   onRequest({ request }) {
+    askedAt.set(request, Date.now());
     if (request.method !== "GET") request.headers.set("X-CSRFToken", config.csrf);
   },
-  onResponse({ response }) {
+  onResponse({ request, response }) {
     learn(response.headers.get("Date"));
     if (response.status === 502 || response.status === 504) reach.lost();
-    else reach.found();
+    else reach.found(askedAt.get(request));
   },
   onError() {
     reach.lost();

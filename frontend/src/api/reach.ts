@@ -14,8 +14,9 @@ export class Reach {
     if (this.lostAt === null) this.become(now);
   }
 
-  found(): void {
-    if (this.lostAt !== null) this.become(null);
+  /** An answer to what was asked before it was lost says nothing of now. */
+  found(askedAt: number = Date.now()): void {
+    if (this.lostAt !== null && askedAt >= this.lostAt) this.become(null);
   }
 
   private become(lostAt: number | null): void {

@@ -46,6 +46,8 @@ it("remembers since when the server does not answer", () => {
   reach.lost(5);
   reach.lost(6);
   expect(reach.lostAt).toBe(5);
+  reach.found(4);
+  expect(reach.lostAt).toBe(5);
   reach.found();
   reach.found();
   expect(reach.lostAt).toBeNull();

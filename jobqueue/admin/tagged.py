@@ -17,6 +17,7 @@ from urllib.parse import urlencode
 
 from django.contrib import admin
 from django.http import HttpRequest
+from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -82,10 +83,11 @@ class JobsOfObject:
         query = urlencode({"state": "any", "q": str(Filter((term("tag", tag),)))})
         every = f"{reverse('admin:jobqueue_job_changelist', current_app=site)}?{query}"
         return format_html(
-            '<ul class="jq-list">{}</ul><a href="{}">{}</a>',
+            '<ul class="jq-list">{}</ul><a href="{}">{}</a><p>{}</p>',
             shown or format_html("<li>{}</li>", _("None.")),
             every,
             _("All with the tag %(tag)s") % {"tag": marks.visible(tag)},
+            render_to_string("admin/jobqueue/zone.html"),
         )
 
 

@@ -167,6 +167,7 @@ def test_jobs_of_an_object_are_on_its_page(admin, settings):
     shown = EffectAdmin(Effect, django_admin.site).jobs_of_object(Effect(label="42"))
     assert str(subject.pk) in shown
     assert str(other.pk) not in shown
+    assert "Times are in" in shown
 
 
 def test_effects_are_beside_the_attempts_of_whoever_may_see_them(as_staff, admin, settings):

@@ -171,6 +171,7 @@ def _written(
     next round finds it. Raise the error if the database is away.
     """
     unmatched: set[Fenced] = set()
+    is_refused = False
     superseded: dict[UUID, EndedJob] = {}
 
     def write(part: Sequence[tuple[Held, Ending]]) -> None:
@@ -179,19 +180,39 @@ def _written(
         superseded.update((job.id, job) for job in moves.superseded)
 
     def refused(one: tuple[Held, Ending], error: DatabaseError) -> None:
+        nonlocal is_refused
+        is_refused = True
         job, _ = one
         unmatched.add((job.id, job.fence))
         if not may_pass(error):
             _tell_refused(job, error)
 
-    write_in_halves(list(zip(held, endings, strict=True)), write, refused)
+    pairs = list(zip(held, endings, strict=True))
+    write_in_halves(pairs, write, refused)
+    if is_refused:
+        unmatched -= _written_before(
+            storage, [p for p in pairs if (p[0].id, p[0].fence) in unmatched]
+        )
     ours = {ending.id for ending in endings}
     announce_superseded([job for job in superseded.values() if job.id not in ours])
     return [
         (job, as_superseded(ending) if job.id in superseded else ending)
-        for job, ending in zip(held, endings, strict=True)
+        for job, ending in pairs
         if (job.id, job.fence) not in unmatched
     ]
+
+
+def _written_before(storage: Storage, pairs: Sequence[tuple[Held, Ending]]) -> set[Fenced]:
+    """Return what a part of a batch wrote that was refused later on: it matched no second time.
+
+    Jobs with a unique key are written after the others, in a transaction of their own.
+    """
+    found = storage.verdicts([job for job, _ in pairs])
+    return {
+        (job.id, job.fence)
+        for job, ending in pairs
+        if ending.outcome is not None and found[job.id, job.fence].outcome == ending.outcome
+    }
 
 
 def _tell_refused(job: Held, error: DatabaseError) -> None:

@@ -200,7 +200,7 @@ class PostgresStorage(
         ours = bool(row) and row[0] == ("running", claim.fence, claim.worker)
         return Verdict(outcome=found[0][0] if found else None, still_ours=ours)
 
-    def verdicts(self, claims: Sequence[Claim]) -> dict[tuple[UUID, int], Verdict]:
+    def verdicts(self, claims: Sequence[Claim | Held]) -> dict[tuple[UUID, int], Verdict]:
         rows = self._rows(
             "read_verdicts",
             ids=[claim.id for claim in claims],

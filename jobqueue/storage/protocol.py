@@ -174,7 +174,7 @@ class Storage(
         """Return what became of `claim`: wait for its row's lock, then read our attempt row."""
         raise NotImplementedError
 
-    def verdicts(self, claims: Sequence[Claim]) -> dict[tuple[UUID, int], Verdict]:
+    def verdicts(self, claims: Sequence[Claim | Held]) -> dict[tuple[UUID, int], Verdict]:
         """Return what became of each claim, by (id, fence), as a plain read: waits for nobody.
 
         So one whose end is just being committed is still said to be ours.

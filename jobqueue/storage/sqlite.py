@@ -29,6 +29,7 @@ from jobqueue.storage.records import (
     FRONT,
     Claim,
     EndedJob,
+    Held,
     Place,
     Success,
     Verdict,
@@ -212,10 +213,10 @@ class SQLiteStorage(
         return self._verdict(claim)
 
     @reads
-    def verdicts(self, claims: Sequence[Claim]) -> dict[tuple[UUID, int], Verdict]:
+    def verdicts(self, claims: Sequence[Claim | Held]) -> dict[tuple[UUID, int], Verdict]:
         return {(claim.id, claim.fence): self._verdict(claim) for claim in claims}
 
-    def _verdict(self, claim: Claim) -> Verdict:
+    def _verdict(self, claim: Claim | Held) -> Verdict:
         guard = {"id": claim.id, "fence": claim.fence, "worker": claim.worker}
         ours = bool(self._rows("find_held", **guard))  # first: if not ours, its end is there to see
         found = self._rows("find_attempt", **guard)

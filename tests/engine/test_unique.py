@@ -17,7 +17,7 @@ from jobqueue.storage.connections import open_connection
 from jobqueue.storage.records import Claim
 from tests.engine.bench import Bench, Ran
 from tests.engine.tasks import atomic_job, bodies, plain_job
-from tests.storage.making import new_job, register, run_sql
+from tests.storage.making import new_job, refusing_ends, register, run_sql
 
 KEY = "account:7"
 
@@ -206,6 +206,23 @@ def test_recovery_leaves_a_job_that_an_open_transaction_decides_about_to_its_nex
     assert [orphan.worker for orphan in bench.storage.orphan_workers()] == [worker]
     assert recover(bench.storage, Death(worker, "killed"), bench.environment.options).is_settled
     assert Ran(blocked).state == "ready"
+
+
+def test_what_was_written_beside_a_unique_job_that_is_refused_is_told_of_all_the_same(
+    bench: Bench, told
+):
+    events, finished = told
+    worker = register(bench.storage)
+    plain, unique = bench.enqueue(lambda context: None), enqueue()
+    Job.objects.filter(pk=plain).update(on_crash="bury")
+    names, queues = [atomic_job.module_path], [atomic_job.queue_name]
+    assert len(bench.storage.claim_many(worker, queues, names, 10)) == 2
+    with refusing_ends(unique):
+        found = recover(bench.storage, Death(worker, "killed"), bench.environment.options)
+    assert (Ran(plain).state, Ran(unique).state) == ("dead", "running")
+    assert (found.is_settled, found.buried) == (False, 1)
+    reaped = [event.facts["job"] for event in events if event.name == "job.reaped"]
+    assert (reaped, finished) == ([plain], [str(plain)])
 
 
 def test_work_that_kills_its_workers_ends_as_poison_however_often_it_is_asked_for(bench: Bench):

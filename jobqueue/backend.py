@@ -47,6 +47,11 @@ class _TakesDelays(compat.BaseTaskBackend):
         check_queue_name(task.queue_name)
         if task.run_after is not None:
             check_run_after(task.run_after)
+        if self.queues and task.queue_name not in self.queues:  # before Django, who names none
+            raise compat.InvalidTask(
+                f"Queue {task.queue_name!r} is not in QUEUES of TASKS[{self.alias!r}], which has "
+                f"{', '.join(sorted(self.queues))}."
+            )
         if isinstance(task.run_after, timedelta):
             task = SimpleNamespace(
                 func=task.func,

@@ -38,6 +38,13 @@ class Count:
         return Count(self.value + other.value, worst)
 
 
+def numbered(count: int | Count, noun: str, plural: str = "") -> str:
+    """Return for example "1 job", "3 jobs" or "10,000+ jobs"; plural: where it is not noun + s."""
+    count = count if isinstance(count, Count) else Count(count)
+    is_one = count.value == 1 and count.relation == "eq"
+    return f"{count} {noun if is_one else plural or noun + 's'}"
+
+
 def limited(value: int, limit: int = COUNT_LIMIT) -> Count:
     """Return what was counted up to `limit` + 1 as a count that stops at `limit`."""
     return Count(limit, "gte") if value > limit else Count(value)

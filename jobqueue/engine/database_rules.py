@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jobqueue.conf import LONG_TRANSACTION_SECONDS
-from jobqueue.engine.counts import Count
+from jobqueue.engine.counts import Count, numbered
 from jobqueue.engine.finding import Finding
 from jobqueue.engine.status import Status
 from jobqueue.storage.health import HorizonHolder
@@ -26,8 +26,8 @@ def horizon(current: Status) -> Iterator[Finding]:
         return
     who = f"{holder.kind} {holder.name}" + (f" (pid {holder.pid})" if holder.pid else "")
     if holder.seconds is None:
-        sentence = f"A {who} holds back the removal of dead rows by {holder.transactions:,} "
-        sentence += "transactions, so claims slow down."
+        sentence = f"A {who} holds back the removal of dead rows by "
+        sentence += f"{numbered(holder.transactions, 'transaction')}, so claims slow down."
         way_out = "Let its reader catch up, or drop it."
     else:
         sentence = f"A transaction has been open for {holder.seconds:.0f} s: {who}. While it is, "
@@ -69,12 +69,12 @@ def dead_rows(current: Status) -> Iterator[Finding]:
     table = current.health.table
     if table is not None and table.dead_rows > max(DEAD_ROWS, table.live_rows):
         ago = table.vacuumed_ago
-        when = "never" if ago is None else f"{ago / 60:.0f} minutes ago"
+        when = "never" if ago is None else f"{numbered(round(ago / 60), 'minute')} ago"
         yield Finding(
             code="dead_rows",
             severity="warning",
-            sentence=f"The table of jobs holds about {table.dead_rows:,} dead rows beside "
-            f"{table.live_rows:,} live ones; it was vacuumed {when}.",
+            sentence=f"The table of jobs holds about {numbered(table.dead_rows, 'dead row')} "
+            f"beside {numbered(table.live_rows, 'live one')}; it was vacuumed {when}.",
             way_out="Look for what keeps them (above), else let autovacuum run more often on it.",
             count=Count(table.dead_rows, "estimate"),
             seconds=ago,

@@ -34,3 +34,8 @@ class Finding:
 
     def __str__(self) -> str:
         return f"{self.sentence} {self.way_out}".strip()
+
+
+def stopped(text: str) -> str:
+    """Return what somebody else has written as a sentence that another may follow."""
+    return text if text.endswith((".", "!", "?", "…")) else f"{text}."

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from jobqueue.engine import database_rules, job_rules
+from jobqueue.engine.counts import numbered
 from jobqueue.engine.finding import SEVERITIES, Finding, Severity
 from jobqueue.engine.status import Status
 
@@ -88,7 +89,8 @@ def _over_bounds(
         yield Finding(
             code="too_many",
             severity="error",
-            sentence=f"{current.backlog} jobs are ready, more than {max_backlog}.",
+            sentence=f"{numbered(current.backlog, 'job is', 'jobs are')} ready, more than "
+            f"{max_backlog:,}.",
             way_out="",
             count=current.backlog,
         )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jobqueue.conf import AUDIT_PATIENCE_SECONDS
-from jobqueue.engine.counts import Count
-from jobqueue.engine.finding import Finding
+from jobqueue.engine.counts import Count, numbered
+from jobqueue.engine.finding import Finding, stopped
 from jobqueue.engine.health import NEW_DEAD_SECONDS
 from jobqueue.engine.status import QueueStatus, Status
 
@@ -57,8 +57,8 @@ def overdue(current: Status) -> Iterator[Finding]:
         yield Finding(
             code="overdue",
             severity="error",
-            sentence=f"{current.health.overdue} running jobs are past their deadline, and no "
-            "reaper ends them.",
+            sentence=f"{_are(current.health.overdue, 'running job')} past the deadline, and no "
+            "reaper ends what is.",
             way_out="Start manage.py runworker or runreaper.",
             count=Count(current.health.overdue),
         )
@@ -98,7 +98,7 @@ def failing_schedules(current: Status) -> Iterator[Finding]:
         yield Finding(
             code="schedule_failing",
             severity="warning",
-            sentence=f"Schedule {name!r} cannot tick: {error}",
+            sentence=f"Schedule {name!r} cannot tick: {stopped(error)}",
             way_out="Edit or disable it.",
             subject=name,
         )
@@ -115,7 +115,8 @@ def paused(current: Status) -> Iterator[Finding]:
                 code="queue_paused",
                 severity="warning" if queue.ready else "info",
                 sentence=f"Queue {queue.name} is paused by {queue.paused_by}: "
-                f"{queue.paused_reason or 'no reason'}; {queue.ready} jobs wait in it.",
+                f"{queue.paused_reason or 'no reason'}; "
+                f"{numbered(queue.ready, 'job waits', 'jobs wait')} in it.",
                 way_out=f"manage.py jobs resume {queue.name}",
                 subject=queue.name,
                 count=queue.ready,
@@ -140,8 +141,8 @@ def unserved(current: Status) -> Iterator[Finding]:
             yield Finding(
                 code="queue_unserved",
                 severity="warning",
-                sentence=f"No live worker takes jobs from queue {queue.name}, where {queue.ready} "
-                "are ready.",
+                sentence=f"No live worker takes jobs from queue {queue.name}, where "
+                f"{numbered(queue.ready, 'job is', 'jobs are')} ready.",
                 way_out=f"Start one: manage.py runworker --queues {queue.name}",
                 subject=queue.name,
                 count=queue.ready,
@@ -160,8 +161,8 @@ def unknown_tasks(current: Status) -> Iterator[Finding]:
         yield Finding(
             code="unknown_tasks",
             severity="warning",
-            sentence=f"{total} jobs are blocked: no live worker has their task.",
-            way_out="Deploy a worker that has it, or cancel them.",
+            sentence=f"{_are(total, 'job')} blocked: no live worker has such a task.",
+            way_out="Deploy a worker that has it, or cancel what waits for it.",
             subject=", ".join(list(current.unknown_tasks)[:5]),
             count=total,
         )
@@ -203,7 +204,8 @@ def hints(current: Status) -> Iterator[Finding]:
         yield Finding(
             code="hints_failing",
             severity="warning",
-            sentence=f"Hints over {current.hints} cannot be sent: {current.health.hints_error}",
+            sentence=f"Hints over {current.hints} cannot be sent: "
+            + stopped(current.health.hints_error),
             way_out="Jobs start at the next poll until they can; look after Redis, or set HINTS.",
             subject=current.hints,
         )
@@ -219,7 +221,8 @@ def dead_letters(current: Status) -> Iterator[Finding]:
         yield Finding(
             code="dead_letters",
             severity="warning",
-            sentence=f"{new} jobs died within the last {NEW_DEAD_SECONDS / 60:.0f} minutes.",
+            sentence=f"{numbered(new, 'job')} died within the last {NEW_DEAD_SECONDS / 60:.0f} "
+            "minutes.",
             way_out="manage.py jobs list --state dead; requeue them once the cause is gone.",
             count=new,
         )
@@ -232,9 +235,13 @@ def failing_tasks(current: Status) -> Iterator[Finding]:
             yield Finding(
                 code="task_failing",
                 severity="warning",
-                sentence=f"{task.failed:,} of {task.attempts:,} attempts of {task.task} failed in "
-                "the last ten minutes.",
+                sentence=f"{task.failed:,} of {numbered(task.attempts, 'attempt')} of "
+                f"{task.task} failed in the last ten minutes.",
                 way_out="Look at its errors; pause its queue if it does harm.",
                 subject=task.task,
                 count=Count(task.failed),
             )
+
+
+def _are(count: int | Count, noun: str) -> str:
+    return numbered(count, f"{noun} is", f"{noun}s are")

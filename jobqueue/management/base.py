@@ -132,7 +132,7 @@ def _schema_problem(connection: BaseDatabaseWrapper) -> str:
         pending = executor.migration_plan(leaves)
     except OperationalError as error:
         connection.close()
-        return f"the database does not answer: {error}"
+        return f"The database does not answer: {str(error).strip()}"
     if pending:
-        return "jobqueue's migrations have not been applied: run `manage.py migrate`."
+        return "The migrations of jobqueue have not been applied: run `manage.py migrate`."
     return ""

@@ -16,6 +16,7 @@ import sys
 import time
 from pathlib import Path
 
+from jobqueue.engine.counts import numbered
 from jobqueue.runtime.code_files import CodeFiles
 
 LOOK_SECONDS = 1.0
@@ -51,7 +52,7 @@ class Recycling:
     def why(self) -> str:
         """Return why this process is to be replaced; "" while it is not."""
         if self._max_jobs is not None and self._taken >= self._max_jobs:
-            return f"it has taken {self._taken} jobs"
+            return f"it has taken {numbered(self._taken, 'job')}"
         if self._max_memory_bytes is None and self._code is None:
             return ""
         now = time.monotonic()

@@ -59,7 +59,7 @@ def test_detached_it_is_left_to_others(storage, jobs):
     ran = jobs("bulk", "start", "requeue", "state:dead", "--detach")
     operation = BulkOperation.objects.get()
     assert ran.out.strip() == (
-        f"Bulk operation {operation.pk} has begun: [{'-' * 24}] 0%, 0 of 1 jobs"
+        f"Bulk operation {operation.pk} has begun: [{'-' * 24}] 0%, 0 of 1 job."
     )
     assert states(*dead) == ["dead"]
     run_step("default")
@@ -104,7 +104,7 @@ def test_list_show_stop_and_resume(storage, jobs, monkeypatch):
     run_step("default")
 
     half = f"[{'#' * 12}{'-' * 12}] 50%, 2 of 4 jobs"
-    assert jobs("bulk", "stop", number).out.strip() == f"Bulk operation {number} stopped: {half}"
+    assert jobs("bulk", "stop", number).out.strip() == f"Bulk operation {number} stopped: {half}."
     shown = jobs("bulk", "show", number).out
     assert f"progress  {half}" in shown
     assert "so far    2 requeued" in shown

@@ -14,6 +14,7 @@ from jobqueue.management.commands.runworker import (
     SESSIONS_PER_PROCESS,
     SESSIONS_PER_SUPERVISOR,
     most_sessions,
+    queues_to_serve,
 )
 from jobqueue.management.commands.runworker import Command as RunWorker
 from jobqueue.management.endings import INTERRUPTED, NOBODY_READS, quiet_endings
@@ -181,6 +182,15 @@ def test_audit_from_the_command_line(child_environment):
     ran = manage(child_environment, "jobs", "audit", "--json", "--settings=tests.settings")
     assert ran.returncode == 0, ran.stderr
     assert '"violations": []' in ran.stdout
+
+
+def test_a_queue_that_is_not_there_is_refused_with_those_that_are(settings):
+    settings.TASKS = {"default": {**settings.TASKS["default"], "QUEUES": ["mail", "stock"]}}
+    with pytest.raises(CommandError) as refused:
+        queues_to_serve("default", "mial, stock, mall")
+    assert str(refused.value).startswith("Queues mall, mial are not in QUEUES of TASKS['default']")
+    assert "which has mail, stock. Name some of these with --queues" in str(refused.value)
+    assert queues_to_serve("default", "stock") == ("stock",)
 
 
 def test_connections_that_runworker_tells_of_include_those_of_a_suspects_process():

@@ -19,7 +19,7 @@ def send(order_id, to="kim", *, urgent=False):
 def test_job_is_made_and_its_id_printed(jobs):
     ran = jobs("enqueue", f"{HERE}.send", "42", "kim", "--kwarg", "urgent=true", "--actor", "lee")
     job = Job.objects.get()
-    assert ran.out.strip() == f"{job.id} is ready"
+    assert ran.out.strip() == f"{job.id} is ready."
     assert job.arguments == {"args": [42, "kim"], "kwargs": {"urgent": True}}
     assert (job.queue, job.created_by) == ("mail", "lee")
     assert Action.objects.get().verb == "enqueue"
@@ -51,7 +51,7 @@ def test_options_are_those_of_the_job(jobs):
 def test_job_that_had_been_enqueued_already_is_not_made_twice(jobs):
     jobs("enqueue", f"{HERE}.send", 1, "--unique-key", "k")
     ran = jobs("enqueue", f"{HERE}.send", 1, "--unique-key", "k")
-    assert ran.out.strip() == f"{Job.objects.get().id} had been enqueued already, and is ready"
+    assert ran.out.strip() == f"{Job.objects.get().id} had been enqueued already, and is ready."
 
 
 @pytest.mark.parametrize(

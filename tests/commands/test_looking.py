@@ -28,7 +28,7 @@ def test_newest_job_comes_first(storage, jobs):
 def test_columns_say_what_happened(storage, jobs):
     job_id = buried(storage)
     header, line = jobs("list").out.splitlines()
-    assert header.split()[:5] == ["id", "task", "state", "queue", "attempts"]
+    assert header.split()[:5] == ["id", "task", "state", "queue", "failures"]
     assert line.split()[:5] == [str(job_id), "app.task", "dead", "default", "1/5"]
     assert line.endswith("ValueError: no such order")
 
@@ -36,6 +36,13 @@ def test_columns_say_what_happened(storage, jobs):
 def test_unlimited_budget_is_shown_as_such(storage, jobs):
     insert(storage, max_attempts=None)
     assert " 0/∞ " in jobs("list").out
+
+
+def test_a_job_that_succeeded_at_once_does_not_look_as_if_it_never_ran(storage, jobs):
+    (job_id,) = insert(storage, max_attempts=8)
+    Job.objects.filter(id=job_id).update(attempts=1, fence=1)
+    shown = jobs("show", str(job_id)).out
+    assert "attempts  1 so far; 0 of at most 8 failures used up" in shown
 
 
 def test_filters_narrow_the_list(storage, jobs):
@@ -249,4 +256,4 @@ def test_the_budget_counts_what_is_charged_not_every_execution(storage, jobs):
         storage.end_many([ending(held, "ready", outcome=outcome, charged=is_charged)])
     (line,) = [line for line in jobs("list").out.splitlines() if str(job_id) in line]
     assert "1/5" in line
-    assert "3, 1/5 charged" in jobs("show", str(job_id)).out
+    assert "3 so far; 1 of at most 5 failures used up" in jobs("show", str(job_id)).out

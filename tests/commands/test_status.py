@@ -56,7 +56,7 @@ def test_probe_passes_within_its_bounds(storage, jobs):
 
 @pytest.mark.parametrize(
     ("words", "says"),
-    [(["--max-age", "10"], "waited 30 s"), (["--max-backlog", "0"], "1 jobs are ready")],
+    [(["--max-age", "10"], "waited 30 s"), (["--max-backlog", "0"], "1 job is ready")],
 )
 def test_probe_fails_with_the_reason(storage, jobs, words, says):
     due_ago(insert(storage), 30)

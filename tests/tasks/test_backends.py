@@ -74,6 +74,13 @@ def test_an_alias_without_queues_takes_any_that_can_be_stored():
             task(backend="any_queue", queue_name=name)(work)
 
 
+def test_a_queue_that_the_alias_has_not_is_refused_with_those_it_has():
+    queues = {"default": {"BACKEND": BACKEND_PATH, "QUEUES": ["stock", "mail"]}}
+    says = r"Queue 'male' is not in QUEUES of TASKS\['default'\], which has mail, stock."
+    with override_settings(TASKS=queues), pytest.raises(InvalidTask, match=says):
+        task(queue_name="male")(work)
+
+
 @pytest.mark.django_db
 def test_the_frameworks_own_decorator_makes_our_tasks_with_the_defaults():
     made = their_task(work)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from jobqueue.engine.counts import Count, limited
+from jobqueue.engine.counts import Count, limited, numbered
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,20 @@ def test_a_count_reads_as_what_it_is(count, text):
 )
 def test_what_was_counted_beyond_a_limit_is_at_least_that(value, count):
     assert limited(value, 10) == count
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (0, "0 jobs"),
+        (1, "1 job"),
+        (1_234, "1,234 jobs"),
+        (Count(1), "1 job"),
+        (Count(1, "gte"), "1+ jobs"),
+    ],
+)
+def test_one_is_not_many(count, text):
+    assert numbered(count, "job") == text
 
 
 def test_a_sum_is_worth_as_much_as_its_worst_part():

@@ -75,7 +75,7 @@ class Command(QuietCommand):
                 _require_backend(shell.backend)
             part.run(shell, options)
         except InvalidOptions as error:
-            raise CommandError(f"{error} (see manage.py check)") from error
+            raise CommandError(f"{error} See manage.py check.") from error
         except InvalidFilter as error:
             lines = [error.problem, *error.pointer.split("\n")]
             raise CommandError("\n".join(printable(line) for line in lines)) from error

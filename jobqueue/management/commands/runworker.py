@@ -21,6 +21,7 @@ from django.db import connections
 from jobqueue.compat import task_backends
 from jobqueue.conf import Options
 from jobqueue.management.base import ServiceCommand, discover_tasks
+from jobqueue.management.jobs_commands.formats import whole
 from jobqueue.runtime.supervisor import Supervisor
 from jobqueue.runtime.terminal import share_terminal
 from jobqueue.runtime.worker_plan import WorkerPlan
@@ -57,8 +58,8 @@ class Command(ServiceCommand):
             help="rank (default): the most urgent of all queues goes first, which starves none; "
             "strict: nothing of a queue while an earlier one in --queues has a job",
         )
-        add("--processes", type=_few, default=1, help="worker processes (default: 1)")
-        add("--threads", type=_few, default=4, help="threads a process (default: 4)")
+        add("--processes", type=whole(1, 1_000), default=1, help="worker processes (default: 1)")
+        add("--threads", type=whole(1, 1_000), default=4, help="threads a process (default: 4)")
         add("--name", default="", help="a label for logs and the admin; default: the host's name")
         add(
             "--no-maintenance",
@@ -68,7 +69,7 @@ class Command(ServiceCommand):
         add("--until-empty", action="store_true", help="exit when nothing is ready or running")
         add(
             "--max-jobs",
-            type=_positive,
+            type=whole(1, 10**11),
             metavar="N",
             help="replace a process after so many jobs, once those in hand have ended",
         )
@@ -117,7 +118,7 @@ def most_sessions(plan: WorkerPlan) -> int:
 def _plan(options: dict[str, Any]) -> WorkerPlan:
     return WorkerPlan(
         backend=options["backend"],
-        queues=_queues(options["backend"], options["queues"]),
+        queues=queues_to_serve(options["backend"], options["queues"]),
         processes=options["processes"],
         threads=options["threads"],
         maintenance=not options["no_maintenance"],
@@ -141,15 +142,17 @@ def _is_strict(options: dict[str, Any]) -> bool:
     return True
 
 
-def _queues(alias: str, text: str) -> tuple[str, ...]:
-    """Return the queues to serve; empty: every queue."""
+def queues_to_serve(alias: str, text: str) -> tuple[str, ...]:
+    """Return the queues that --queues names, by default those of QUEUES; empty: every queue."""
     allowed = task_backends[alias].queues
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     unknown = sorted(set(names) - set(allowed)) if allowed else []
     if unknown:
+        what = "Queue {} is" if len(unknown) == 1 else "Queues {} are"
         raise CommandError(
-            f"Unknown queue(s) {', '.join(unknown)}; TASKS[{alias!r}] has "
-            f"{', '.join(sorted(allowed))}."
+            f"{what.format(', '.join(unknown))} not in QUEUES of TASKS[{alias!r}], which has "
+            f"{', '.join(sorted(allowed))}. Name some of these with --queues, or all by leaving it "
+            "out; a new queue has to be added to QUEUES."
         )
     return names or tuple(sorted(allowed))
 
@@ -165,20 +168,6 @@ def _hand_over(options: dict[str, Any]) -> None:
         ) from error
     layer = {} if options["layer"] is None else {"layer": options["layer"]}
     call_command(ChannelsCommand(), *options["channels"], **layer)
-
-
-def _few(text: str) -> int:
-    value = int(text)
-    if not 1 <= value <= 1_000:
-        raise ValueError
-    return value
-
-
-def _positive(text: str) -> int:
-    value = int(text)
-    if not 1 <= value <= 2**62:
-        raise ValueError
-    return value
 
 
 def memory_size(text: str) -> int:

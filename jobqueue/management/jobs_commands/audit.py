@@ -14,6 +14,7 @@ from django.core.management.base import CommandError
 from django.db.models import Model
 
 from jobqueue.engine.audit import CHECKS, DUPLICATE_EFFECT, Violation, audit, duplicate_effects
+from jobqueue.engine.counts import numbered
 from jobqueue.management.jobs_commands.base import Shell, Subcommand, add_json
 from jobqueue.management.jobs_commands.formats import whole
 from jobqueue.management.jobs_commands.table import printable
@@ -59,7 +60,7 @@ class Audit(Subcommand):
         else:
             _write(shell, found, options["limit"], len(CHECKS) + len(effects))
         if found:
-            raise CommandError(f"The audit found {_numbered(len(found), 'violation')}.")
+            raise CommandError(f"The audit found {numbered(len(found), 'violation')}.")
 
 
 def _find(shell: Shell, effects: Sequence[Effects], limit: int) -> Iterator[Violation]:
@@ -122,7 +123,3 @@ def _write(shell: Shell, found: Sequence[Violation], limit: int, checks: int) ->
 def _truncated(counts: Counter[str], limit: int) -> list[str]:
     """Return the checks that found as many as were asked for, so that there may be more."""
     return [check for check, count in counts.items() if count >= limit]
-
-
-def _numbered(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -95,7 +95,7 @@ def _start(shell: Shell, options: Mapping[str, Any]) -> None:
     if options["json"]:
         shell.write_json(as_document(operation))
     elif options["detach"]:
-        shell.write(f"Bulk operation {operation.pk} has begun: {bar(operation)}")
+        shell.write(f"Bulk operation {operation.pk} has begun: {bar(operation)}.")
     else:
         report(shell, operation)
 
@@ -217,7 +217,7 @@ def _resume(shell: Shell, options: Mapping[str, Any]) -> None:
 
 def _say(shell: Shell, number: int, done: str) -> None:
     operation = control.bulk_operation(number, backend=shell.backend)
-    shell.write(shell.style.SUCCESS(f"Bulk operation {number} {done}: {bar(operation)}"))
+    shell.write(shell.style.SUCCESS(f"Bulk operation {number} {done}: {bar(operation)}."))
 
 
 def _number(options: Mapping[str, Any]) -> int:

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from jobqueue.engine.counts import Count, numbered
 from jobqueue.management.jobs_commands.base import Shell
 from jobqueue.management.jobs_commands.formats import age, clock_time
 from jobqueue.management.jobs_commands.table import printable, render
@@ -19,13 +20,13 @@ LOCKED_SHOWN = 10
 
 def bar(operation: BulkOperation) -> str:
     """Return how far an operation is, on one line."""
-    total = f"{operation.total:,}" + "+" * operation.total_is_capped
+    total = numbered(Count(operation.total, "gte" if operation.total_is_capped else "eq"), "job")
     fraction = operation.fraction
     if fraction is None:
-        return f"{operation.seen:,} of {total} jobs"
+        return f"{operation.seen:,} of {total}"
     full = round(fraction * BAR_WIDTH)
     drawn = "#" * full + "-" * (BAR_WIDTH - full)
-    return f"[{drawn}] {fraction:.0%}, {operation.seen:,} of {total} jobs"
+    return f"[{drawn}] {fraction:.0%}, {operation.seen:,} of {total}"
 
 
 def counts(operation: BulkOperation) -> str:
@@ -64,7 +65,7 @@ def page(shell: Shell, operation: BulkOperation) -> Iterator[str]:
         "state": operation.state,
         "progress": bar(operation),
         "so far": counts(operation),
-        "jobs": operation.filter or f"{len(operation.ids or []):,} ids",
+        "jobs": operation.filter or numbered(len(operation.ids or []), "id"),
         "with": ", ".join(f"{name} {_shown(name, v)}" for name, v in operation.parameters.items()),
         "who": f"{operation.actor}, through {operation.surface}",
         "began": clock_time(operation.began_at),

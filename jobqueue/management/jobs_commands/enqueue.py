@@ -70,9 +70,9 @@ class Enqueue(Subcommand):
             document = {"id": result.id, "state": state, "made": not result.already_enqueued}
             shell.write_json(document)
         elif result.already_enqueued:
-            shell.write(f"{result.id} had been enqueued already, and is {state}")
+            shell.write(f"{result.id} had been enqueued already, and is {state}.")
         else:
-            shell.write(shell.style.SUCCESS(f"{result.id} is {state}"))
+            shell.write(shell.style.SUCCESS(f"{result.id} is {state}."))
 
 
 class RunAgain(Subcommand):

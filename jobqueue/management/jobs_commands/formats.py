@@ -44,7 +44,7 @@ def clock_time(value: datetime | None) -> str:
 
 
 def budget(used: int, most: int | None) -> str:
-    """Return charged attempts out of their limit, such as "2/5"."""
+    """Return failures out of the most that a job may have, such as "2/5"."""
     return f"{used}/{'∞' if most is None else most}"
 
 

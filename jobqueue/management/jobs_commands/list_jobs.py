@@ -113,7 +113,7 @@ def _where(options: Mapping[str, Any]) -> str:
 def _table(shell: Shell, rows: list[dict[str, Any]]) -> list[str]:
     width = shutil.get_terminal_size().columns if shell.is_terminal else None
     return render(
-        ["id", "task", "state", "queue", "attempts", "run at", "last error"],
+        ["id", "task", "state", "queue", "failures", "run at", "last error"],
         [
             [
                 str(row["id"]),

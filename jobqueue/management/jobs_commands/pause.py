@@ -45,8 +45,8 @@ def _refuse_unheard(shell: Shell, queue: str) -> None:
     alike = difflib.get_close_matches(queue, known, n=1)
     hint = f" Did you mean {alike[0]}?" if alike else ""
     raise CommandError(
-        f"Queue {queue!r} is not in QUEUES, and no job of it waits or runs.{hint} --force pauses "
-        "it all the same. Nothing was changed."
+        f"Queue {queue!r} is not in QUEUES (known: {', '.join(known)}), and no job of it waits or "
+        f"runs.{hint} --force pauses it all the same. Nothing was changed."
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from jobqueue import control
+from jobqueue.engine.counts import numbered
 from jobqueue.management.jobs_commands.base import Shell, Subcommand
 from jobqueue.management.jobs_commands.formats import duration
 from jobqueue.states import FINISHED
@@ -43,7 +44,7 @@ class Prune(Subcommand):
             older_than=options["older_than"],
             states=options["state"],
             dry_run=options["dry_run"],
-            progress=lambda count: shell.progress(f"{count:,} jobs pruned …"),
+            progress=lambda count: shell.progress(f"{numbered(count, 'job')} pruned …"),
             backend=shell.backend,
         )
         shell.progress("")

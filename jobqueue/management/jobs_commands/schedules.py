@@ -56,7 +56,7 @@ class Schedules(Subcommand):
             _list(shell, options)
             return
         if name is None:
-            raise CommandError(f"Name a schedule: jobs schedules {action} NAME")
+            raise CommandError(f"Name a schedule: jobs schedules {action} NAME.")
         if action == "show":
             _show(shell, name, options)
         elif action == "enable":

@@ -9,9 +9,10 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from jobqueue.engine.counts import numbered
 from jobqueue.engine.operations import parse_ids
 from jobqueue.management.jobs_commands.base import Shell, Subcommand
-from jobqueue.management.jobs_commands.formats import age, budget, clock_time
+from jobqueue.management.jobs_commands.formats import age, clock_time
 from jobqueue.management.jobs_commands.list_jobs import last_error, state_color
 from jobqueue.management.jobs_commands.show_reports import LINES_SHOWN, log_section, progress_text
 from jobqueue.management.jobs_commands.table import printable, render
@@ -73,8 +74,7 @@ def _facts(shell: Shell, job: Job) -> Iterator[str]:
     color = state_color(shell, job.state) or str
     facts = {
         "queue": f"{job.queue}, priority {job.priority}, backend {job.backend}",
-        "attempts": f"{job.attempts}, {budget(job.failures, job.max_attempts)} charged, "
-        f"{job.suspicions} suspicions{', alone' if job.alone else ''}",
+        "attempts": "; ".join(_tries(job)),
         "enqueued": clock_time(job.enqueued_at) + (f" by {job.created_by}" * bool(job.created_by)),
         "run at": clock_time(job.run_at),
         "finished": clock_time(job.finished_at),
@@ -93,6 +93,19 @@ def _facts(shell: Shell, job: Job) -> Iterator[str]:
         facts["asked"] = _request(shell, job)
     yield f"  {'state':<10}{color(job.state)}"
     yield from (f"  {name:<10}{printable(text)}" for name, text in facts.items() if text)
+
+
+def _tries(job: Job) -> Iterator[str]:
+    """Yield how often the job has run, and how much of its budget of failures that took."""
+    yield f"{job.attempts:,} so far"
+    if job.max_attempts is None:
+        yield f"{numbered(job.failures, 'failure')}, of which it may have any number"
+    else:
+        yield f"{job.failures:,} of at most {numbered(job.max_attempts, 'failure')} used up"
+    if job.suspicions:
+        yield f"{numbered(job.suspicions, 'suspicion')} of having killed its worker"
+    if job.alone:
+        yield "runs alone"
 
 
 def _request(shell: Shell, job: Job) -> str:
@@ -130,7 +143,7 @@ def _attempts(shell: Shell, job: Job) -> Iterator[str]:
     names = {worker.id: str(worker) for worker in workers}
     yield ""
     if len(newest) > MAX_ATTEMPTS_SHOWN:
-        yield f"(the last {MAX_ATTEMPTS_SHOWN} of {job.attempts} attempts)"
+        yield f"(the last {MAX_ATTEMPTS_SHOWN} of {numbered(job.attempts, 'attempt')})"
     yield from render(
         ["attempt", "outcome", "started", "took", "worker", "error"],
         [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from jobqueue.engine.counts import numbered
 from jobqueue.engine.loading_reports import load_log, load_progress
 from jobqueue.management.jobs_commands.base import Shell
 from jobqueue.management.jobs_commands.formats import clock_time
@@ -30,7 +31,8 @@ def log_section(shell: Shell, job: Job, whole: bool) -> Iterator[str]:
     rows = Attempt.objects.using(shell.database).filter(job_id=job.id)
     numbers = dict(rows.values_list("fence", "number"))
     yield ""
-    rest = "" if len(shown) == len(lines) else f" (the last {len(shown)} lines; --log shows all)"
+    last = numbered(len(shown), "line")
+    rest = "" if len(shown) == len(lines) else f" (the last {last}; --log shows all)"
     yield shell.style.MIGRATE_LABEL(f"log{rest}")
     for line in shown:
         attempt = numbers.get(line.fence)

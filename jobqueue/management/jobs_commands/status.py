@@ -10,7 +10,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from jobqueue import control
-from jobqueue.engine.counts import COUNT_LIMIT
+from jobqueue.engine.counts import COUNT_LIMIT, numbered
 from jobqueue.engine.documents import plain
 from jobqueue.engine.finding import Finding
 from jobqueue.engine.findings import notices, problems
@@ -106,7 +106,7 @@ def _activity(shell: Shell) -> Iterator[str]:
     if hour.attempts:
         failed = sum(hour.outcomes.get(outcome, 0) for outcome in FAILURES)
         yield (
-            f"last hour: {hour.attempts:,} attempts, {failed:,} failed, "
+            f"last hour: {numbered(hour.attempts, 'attempt')}, {failed:,} failed, "
             f"{hour.per_minute:,.0f} a minute now; waited {_spread(hour.wait)}; "
             f"ran {_spread(hour.run)}"
         )
@@ -153,10 +153,10 @@ def _page(
     for finding in wrong:
         yield style.ERROR(f"WRONG  {printable(str(finding))}")
     for finding in others:
-        paint = style.NOTICE if finding.severity == "info" else style.WARNING
+        paint = str if finding.severity == "info" else style.WARNING
         yield paint(f"NOTE   {printable(str(finding))}")
     if not wrong:
-        yield style.SUCCESS("OK     nothing is late")
+        yield style.SUCCESS("OK     Nothing is late.")
 
 
 def _counts(shell: Shell, current: control.Status) -> Iterator[str]:

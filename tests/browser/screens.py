@@ -49,10 +49,10 @@ def pictures(started: Any, shop: Stage, page: Any, folder: Path) -> None:
     """Take those that need no kills."""
     client = shop.client
     dead = wait_until(lambda: client.get("/jobs/", q="state:dead")["results"], "a dead letter")
-    hard = client.get("/jobs/", q="state:succeeded attempts>1", limit=1)["results"]
+    lost = client.get("/jobs/", q="state:succeeded attempts>1 failures<1", limit=1)["results"]
     shop.manage("jobs", "pause", "mail", "--reason", "the provider is down")
     visit(page, f"{shop.base}/jobqueue/jobs?q=state:dead", folder / "live-jobs.png")
-    visit(page, f"{shop.base}/jobqueue/jobs/{(hard or dead)[0]['id']}", folder / "live-job.png")
+    visit(page, f"{shop.base}/jobqueue/jobs/{(lost or dead)[0]['id']}", folder / "live-job.png")
     visit(page, f"{shop.base}/jobqueue/errors?period=15m", folder / "live-errors.png")
     visit(page, f"{shop.base}/jobqueue/queues", folder / "live-queues.png")
     visit(page, f"{shop.base}/jobqueue/workers", folder / "live-workers.png")

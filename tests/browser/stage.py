@@ -72,10 +72,12 @@ class Client:
         assert answer.ok, answer.text
         return answer.json()
 
-    def post(self, path: str, body: Any) -> Any:
+    def post(self, path: str, body: Any, method: str = "POST") -> Any:
         """Return what the API answers."""
         token = {"X-CSRFToken": self.session.cookies["csrftoken"]}
-        answer = self.session.post(f"{self.base}{API}{path}", json=body, headers=token, timeout=30)
+        answer = self.session.request(
+            method, f"{self.base}{API}{path}", json=body, headers=token, timeout=30
+        )
         assert answer.ok, answer.text
         return answer.json()
 

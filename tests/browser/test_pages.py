@@ -1,5 +1,6 @@
 """Each page can be read by everybody: axe finds nothing, in both themes, and a phone has room."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,8 +15,11 @@ PHONE = (360, 780)
 
 
 @pytest.fixture(scope="module")
-def client(shop: Stage) -> Client:
-    """Somebody who has made a job that died, and others, so that pages have something to show."""
+def client(shop: Stage) -> Iterator[Client]:
+    """Somebody who has made a job that died, and others, so that pages have something to show.
+
+    A queue is paused meanwhile, by somebody with a long reason: pages have to find room for it.
+    """
     client = shop.client
     client.post(
         "/jobs/",
@@ -24,7 +28,10 @@ def client(shop: Stage) -> Client:
     client.order(1)
     dead = lambda: client.get("/page/errors/", period=3_600)["results"]  # noqa: E731
     wait_until(dead, "an error group")
-    return client
+    pause = {"paused": True, "reason": "the provider is down, and says that it will be for hours"}
+    client.post("/queues/mail/", pause, "PATCH")
+    yield client
+    client.post("/queues/mail/", {"paused": False}, "PATCH")
 
 
 def addresses(client: Client) -> list[str]:

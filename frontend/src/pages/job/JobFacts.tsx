@@ -28,7 +28,7 @@ export function JobFacts({ job }: { job: JobDetail }) {
       </Fact>
       {job.started_at && (
         <Fact name="Started">
-          <Time at={job.started_at} />
+          <Time at={job.started_at} plain={job.finished_at !== null} />
         </Fact>
       )}
       {job.finished_at && (

@@ -55,10 +55,20 @@ export function Tiles({ period }: { period: Period }) {
         {told === null ? short((stats?.attempts.per_minute ?? 0) / 60) : short(rate(pulse, now))}
       </Tile>
       <Tile name="Committed" period={period} icon="succeeded" to="state:succeeded">
-        {number(succeeded)} <small>of {committedOf(succeeded, counts)} jobs</small>
+        {number(succeeded)}{" "}
+        <small>
+          of {committedOf(succeeded, counts)}
+          <span className="wide-only"> jobs</span>
+        </small>
       </Tile>
       <Tile name="Failures" period={period} icon="failed" to="/errors">
-        {number(failed)} {all > 0 && <small>{percent(failed / all)} of attempts</small>}
+        {number(failed)}{" "}
+        {all > 0 && (
+          <small>
+            {percent(failed / all)}
+            <span className="hidden"> of attempts</span>
+          </small>
+        )}
       </Tile>
       <Tile name="Lost, redone" period={period} icon="lost" to="/workers">
         {number(outcomes.lost ?? 0)}

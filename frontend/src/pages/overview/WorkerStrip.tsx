@@ -3,7 +3,7 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { workersQuery } from "../../api/resources";
-import { duration, number, plural } from "../../lib/format";
+import { duration, plural } from "../../lib/format";
 import { deathOf } from "../../lib/words";
 import { useInterval } from "../../live/LiveContext";
 import { Badge, Empty, Loaded, Panel } from "../../ui/parts";
@@ -52,7 +52,7 @@ export function WorkerStrip() {
                         <Badge name="draining" />
                       ) : (
                         <span className="quiet">
-                          {number(Math.round(worker.per_minute))} jobs a minute
+                          {plural(Math.round(worker.per_minute), "job")} a minute
                         </span>
                       )}
                     </span>

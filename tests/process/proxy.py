@@ -6,6 +6,7 @@ carried `after` before.
 
     BEFORE   the message never arrives, and both sides lose the connection
     AFTER    the message arrives and is answered; the client loses the connection instead
+             (only if the answer contains `answer`: else it passes, and the cut is still to come)
     HELD     the client loses the connection; the message arrives when the test releases it
     HALF     the message and its answer arrive; then only the client loses the connection, and
              the server keeps a session that nobody uses until the test releases it
@@ -39,6 +40,7 @@ class Cut:
     at: bytes
     how: How
     after: bytes = b""
+    answer: bytes = b""
     fired: threading.Event = field(default_factory=threading.Event)
 
 
@@ -93,9 +95,9 @@ class Proxy:
 
     # --- what a test does -------------------------------------------------------------------------
 
-    def cut(self, at: bytes, how: How, after: bytes = b"") -> Cut:
+    def cut(self, at: bytes, how: How, after: bytes = b"", answer: bytes = b"") -> Cut:
         """Lose the next connection on which a client sends `at`, having sent `after` before."""
-        cut = Cut(at, how, after)
+        cut = Cut(at, how, after, answer)
         with self._lock:
             self._cuts.append(cut)
         return cut
@@ -170,6 +172,11 @@ class Proxy:
             pair.client.sendall(data)
             return
         if pair.cut.how is How.AFTER:
+            if pair.cut.answer not in data:
+                self._cuts.append(pair.cut)
+                pair.cut = None
+                pair.client.sendall(data)
+                return
             self._drop(pair)
         elif pair.client is not None:
             pair.client.sendall(data)

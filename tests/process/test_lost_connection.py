@@ -17,6 +17,8 @@ COMMIT = b"COMMIT"
 FINISH = b"'idle_in_transaction_session_timeout'"
 BATCHED_FINISH = b"ended_ago"
 CLAIM = b"SET state = 'running', fence = j.fence + 1"
+CLAIMED = b"tests.process.tasks.nothing"
+"""Part of the answer to a claim that found jobs: a worker also claims when there are none."""
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +99,7 @@ def test_lost_finish_of_a_batch_is_sent_again(site, proxy, how):
 @pytest.mark.parametrize("how", [How.BEFORE, How.AFTER])
 def test_lost_claim_is_reconciled_by_the_living_worker(site, proxy, worker, how):
     released = len(worker.events("claims.released"))
-    cut = proxy.cut(CLAIM, how)
+    cut = proxy.cut(CLAIM, how, answer=CLAIMED)
     jobs = nothing.enqueue_many([nothing.bind() for _ in range(20)])
     site.wait_until_done()
     assert cut.fired.is_set()

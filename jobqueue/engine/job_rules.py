@@ -162,7 +162,7 @@ def unknown_tasks(current: Status) -> Iterator[Finding]:
             code="unknown_tasks",
             severity="warning",
             sentence=f"{_are(total, 'job')} blocked: no live worker has such a task.",
-            way_out="Deploy a worker that has it, or cancel what waits for it.",
+            way_out="Restart or deploy a worker that has it, or cancel what waits for it.",
             subject=", ".join(list(current.unknown_tasks)[:5]),
             count=total,
         )

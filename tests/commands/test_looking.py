@@ -84,6 +84,13 @@ def test_filter_that_names_no_state_says_where_it_looked(storage, jobs):
     assert jobs("list", "queue:mail", "state:any").out.strip() == "No job matches."
 
 
+def test_a_queue_that_is_not_there_is_told_beside_those_that_are(jobs):
+    out = jobs("list", "queue:mial", "state:any").out.strip()
+    assert out == (
+        "No job matches. Queue mial is not in QUEUES of TASKS['default'], which has default, mail."
+    )
+
+
 def test_error_in_a_filter_is_pointed_at(jobs):
     ran = jobs("list", "queue:mail", "stat:dead")
     assert ran.code == 1

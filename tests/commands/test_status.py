@@ -10,6 +10,7 @@ from jobqueue import control
 from jobqueue.engine.rollups import catch_up
 from jobqueue.management.jobs_commands.status import watch
 from jobqueue.models import Job
+from jobqueue.states import Outcome
 from tests.statistics.making import attempt, failure, record
 from tests.storage.making import buried, insert, register
 
@@ -76,9 +77,16 @@ def test_due_jobs_that_nobody_promotes_fail_it_without_bounds(storage, jobs):
 def test_the_last_hour_is_summed_up(storage, jobs):
     assert "last hour" not in jobs("status").out
     now = storage.clock()
-    record(attempt(now, waited=2.0, ran=0.5), failure(now, waited=2.0, ran=0.5))
+    lost = failure(now, waited=2.0, ran=0.5, outcome=Outcome.LOST)
+    record(attempt(now, waited=2.0, ran=0.5), failure(now, waited=2.0, ran=0.5), lost)
     catch_up(storage)
-    assert "last hour: 2 attempts, 1 failed" in jobs("status").out
+    assert "last hour: 3 attempts, 1 failed, 1 lost" in jobs("status").out
+
+
+def test_what_somebody_should_look_at_is_not_followed_by_an_all_clear(storage, jobs):
+    out = jobs("status").out
+    assert "WARN   No worker is alive." in out
+    assert "Nothing is late" not in out
 
 
 def test_probe_may_fail_for_warnings_too(storage, jobs):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from jobqueue import filters
+from jobqueue.compat import task_backends
 from jobqueue.management.jobs_commands.base import Shell, Subcommand, add_json
 from jobqueue.management.jobs_commands.formats import (
     budget,
@@ -51,9 +52,9 @@ class List(Subcommand):
 
     name = "list"
     help = (
-        "List jobs, the newest first. A filter such as `state:dead queue:mail error:ValueError` "
-        "says which; one that names no state looks at live and dead jobs. `jobs show ID` tells "
-        "all about one."
+        "List jobs, the newest first, without a filter those in every state. A filter such as "
+        "`state:dead queue:mail error:ValueError` says which; one that names no state looks at "
+        "live and dead jobs only, with state:any at all. `jobs show ID` tells all about one."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -85,7 +86,7 @@ class List(Subcommand):
             shell.write_json({"jobs": rows[:limit], "more": len(rows) > limit})
             return
         if not rows:
-            shell.write(f"No job matches.{_where(options)}")
+            shell.write(f"No job matches.{_where(options)}{_misspelled(shell, options)}")
             return
         for line in _table(shell, rows[:limit]):
             shell.write(line)
@@ -108,6 +109,19 @@ def _where(options: Mapping[str, Any]) -> str:
     if not options["filter"] or any(filter_of(options).of("state")):
         return ""
     return " Only live and dead jobs were looked at; add state:any to look at all."
+
+
+def _misspelled(shell: Shell, options: Mapping[str, Any]) -> str:
+    """Say which queues there are, if the filter names one that is not in QUEUES."""
+    known = task_backends[shell.backend].queues
+    named = [value for term in filter_of(options).of("queue") for value in term.values]
+    unknown = [value.text for value in named if not value.is_pattern and value.text not in known]
+    if not known or not unknown:
+        return ""
+    return (
+        f" Queue {unknown[0]} is not in QUEUES of TASKS[{shell.backend!r}], which has "
+        f"{', '.join(sorted(known))}."
+    )
 
 
 def _table(shell: Shell, rows: list[dict[str, Any]]) -> list[str]:

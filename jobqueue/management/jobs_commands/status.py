@@ -18,7 +18,7 @@ from jobqueue.engine.status import DeadWorker, WorkerStatus
 from jobqueue.management.jobs_commands.base import Shell, Subcommand, add_json
 from jobqueue.management.jobs_commands.formats import age, clock_time, duration, whole
 from jobqueue.management.jobs_commands.table import printable, render
-from jobqueue.states import FAILURES
+from jobqueue.states import CHARGED, Outcome
 
 CLEAR = "\x1b[H\x1b[2J"
 """Moves to the corner of a terminal and empties it."""
@@ -104,9 +104,10 @@ def _activity(shell: Shell) -> Iterator[str]:
     """Say what the last hour was like, if anything happened in it."""
     hour = control.statistics.totals(HOUR_SECONDS, backend=shell.backend)
     if hour.attempts:
-        failed = sum(hour.outcomes.get(outcome, 0) for outcome in FAILURES)
+        failed = sum(hour.outcomes.get(outcome, 0) for outcome in CHARGED)
+        lost = hour.outcomes.get(Outcome.LOST, 0)
         yield (
-            f"last hour: {numbered(hour.attempts, 'attempt')}, {failed:,} failed, "
+            f"last hour: {numbered(hour.attempts, 'attempt')}, {failed:,} failed, {lost:,} lost, "
             f"{hour.per_minute:,.0f} a minute now; waited {_spread(hour.wait)}; "
             f"ran {_spread(hour.run)}"
         )
@@ -153,9 +154,9 @@ def _page(
     for finding in wrong:
         yield style.ERROR(f"WRONG  {printable(str(finding))}")
     for finding in others:
-        paint = str if finding.severity == "info" else style.WARNING
-        yield paint(f"NOTE   {printable(str(finding))}")
-    if not wrong:
+        text = printable(str(finding))
+        yield f"NOTE   {text}" if finding.severity == "info" else style.WARNING(f"WARN   {text}")
+    if not wrong and all(finding.severity == "info" for finding in others):
         yield style.SUCCESS("OK     Nothing is late.")
 
 

@@ -99,6 +99,8 @@ def _sentence(errors: Sequence[FieldError]) -> str:
     first = errors[0]
     place = first.pointer or first.parameter or first.header or ""
     rest = f" And {len(errors) - 1} more." if len(errors) > 1 else ""
+    if first.header and first.detail[:1].islower():
+        return f"The header {first.header} {first.detail}{rest}"
     return f"{place}: {first.detail}{rest}" if place else f"{first.detail}{rest}"
 
 

@@ -22,6 +22,7 @@ from jobqueue.compat import DEFAULT_TASK_BACKEND_ALIAS, InvalidTask
 from jobqueue.conf import jobqueue_aliases
 from jobqueue.engine.changes import Change, Ids, change_jobs, jobs, send_hints
 from jobqueue.engine.enqueue import creator
+from jobqueue.engine.finding import stopped
 from jobqueue.engine.operations import MAX_ROWS, Actor, Desk, Outcome, parse_ids
 from jobqueue.engine.registry import discover, registry
 from jobqueue.engine.uniqueness import insert_unique
@@ -147,7 +148,7 @@ def _refusals() -> Iterator[None]:
     except InvalidArgument:
         raise
     except (InvalidTask, TypeError, ValueError) as error:
-        raise InvalidArgument(str(error)) from error
+        raise InvalidArgument(stopped(str(error))) from error
 
 
 # --- again ----------------------------------------------------------------------------------------

@@ -33,6 +33,7 @@ from jobqueue.runtime.ledger import ENOUGH_EMPTY_LOOKS, Counters
 from jobqueue.runtime.orders import ABORT, DRAIN
 from jobqueue.runtime.restarts import Restarts
 from jobqueue.runtime.shutdown import STOP_SIGNALS, SignalBox
+from jobqueue.runtime.terminal import shows_status, waiting_for
 from jobqueue.runtime.upkeep import Upkeep
 from jobqueue.runtime.worker_plan import WorkerPlan
 from jobqueue.storage import storage_for
@@ -246,6 +247,9 @@ class Supervisor:
         if self._is_stopping:
             return
         emit("worker.draining", why=why, grace_seconds=self.options.grace_seconds)
+        running = self.counters().running
+        if running and shows_status(self.plan.log_format):
+            logger.info(waiting_for(running, self.options.grace_seconds))
         self._abort_at = time.monotonic() + self.options.grace_seconds
         for child in self.children:
             child.order(DRAIN)

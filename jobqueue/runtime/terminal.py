@@ -10,6 +10,8 @@ import os
 import sys
 from typing import Any, TextIO
 
+from jobqueue.engine.counts import numbered
+
 WIPE = "\r\x1b[K"
 """Goes to the first column and clears to the end of the line."""
 USUAL_COLUMNS = 80
@@ -67,6 +69,14 @@ class StatusLine:
 def shows_status(log_format: str) -> bool:
     """Return whether a `runworker` with this --log-format keeps a line of status."""
     return log_format in ("auto", "text") and sys.stdout.isatty()
+
+
+def waiting_for(running: int, grace_seconds: float) -> str:
+    """Return what a person at a terminal is told who has asked a `runworker` to stop."""
+    jobs, they = numbered(running, "running job"), "it runs" if running == 1 else "they run"
+    return (
+        f"Waiting up to {grace_seconds:g} s for {jobs}. Ctrl-C again stops at once; {they} again."
+    )
 
 
 def share_terminal(log_format: str) -> None:

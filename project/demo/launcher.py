@@ -108,9 +108,20 @@ def run_inner(environment: Mapping[str, str]) -> int:
         code = inner.wait()
     except KeyboardInterrupt:
         inner.terminate()  # nothing new where the terminal has told it already
-        inner.wait(CLEAN_UP_SECONDS)
-        return INTERRUPTED  # however far it was: it may have let go of its handlers by now
+        code = after_interrupt(inner.wait(CLEAN_UP_SECONDS))
+        if code != INTERRUPTED:
+            print("Stopped.", flush=True)
+        return code
     return code if code >= 0 else 128 - code
+
+
+def after_interrupt(code: int) -> int:
+    """Return the exit code of a demo that was told to end, from that of the run.
+
+    After the audit that is the way to end it, and the audit's answer stands. However else the run
+    has ended, it was interrupted: it may have let go of its handlers by then.
+    """
+    return code if code in (AUDIT_PASSED, AUDIT_FAILED) else INTERRUPTED
 
 
 def is_surprising(code: int, options: DemoOptions) -> bool:

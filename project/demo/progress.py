@@ -27,8 +27,8 @@ class Snapshot:
         done = self.states.get("succeeded", 0)
         waiting = sum(self.states.get(state, 0) for state in ("ready", "scheduled", "blocked"))
         return [
-            ("orders", f"{self.accepted} of {self.orders}"),
-            ("jobs done", f"{done} of {sum(self.states.values())}"),
+            ("orders", f"{self.accepted}/{self.orders}"),
+            ("jobs done", f"{done}/{sum(self.states.values())}"),
             ("running", f"{self.states.get('running', 0)}"),
             ("waiting", f"{waiting}"),
             ("retrying", f"{self.states.get('retrying', 0)}"),

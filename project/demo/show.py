@@ -112,7 +112,6 @@ def stay_up(console: Console, fleet: Fleet, web_port: int, password: str, token:
     console.print("For curl, as in README.md:")
     print(f"API={site}/jobqueue/api/v1\nTOKEN={token}", flush=True)  # short, and never wrapped
     console.print("Workers go on. Ctrl-C stops everything.")
-    console.print(f"\n{where_to_watch(web_port)}")
     try:
         while True:
             fleet.tend()

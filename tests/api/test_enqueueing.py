@@ -415,7 +415,8 @@ def test_a_key_of_another_shape_is_refused_never_cut(kim: Api, key):
 
 
 def test_tokens_must_send_a_key_and_sessions_need_not(kim: Api, settings):
-    problem(kim.post("/jobs/", sent("/jobs/")), 400, "idempotency-key-required")
+    refused = problem(kim.post("/jobs/", sent("/jobs/")), 400, "idempotency-key-required")
+    assert refused["detail"].startswith("The header Idempotency-Key is missing")
     by_session = Api(kim.user)
     by_session.client = Client(raise_request_exception=False)
     by_session.client.force_login(kim.user)

@@ -58,7 +58,7 @@ def test_job_that_had_been_enqueued_already_is_not_made_twice(jobs):
     ("words", "says"),
     [
         (["no.such.task"], "is not registered"),
-        ([f"{HERE}.send"], "missing a required argument"),
+        ([f"{HERE}.send"], "missing a required argument: 'order_id'. Nothing was changed."),
         ([f"{HERE}.send", "1", "--kwarg", "urgent"], "NAME=VALUE"),
         ([f"{HERE}.send", "1", "--kwarg", "colour=red"], "colour"),
         ([f"{HERE}.send", "1", "--queue", "post"], "post"),

@@ -11,6 +11,7 @@ import pytest
 
 from project.demo.fleet import MAX_SURPRISES, Fleet
 from project.demo.interrupts import interrupted_once
+from project.demo.launcher import after_interrupt
 from project.demo.options import DemoError
 from project.demo.sweep import TOKEN, started_by, sweep
 from project.shop.checkpoints import Checkpoint, linger, take_reports
@@ -115,3 +116,8 @@ def test_a_checkpoint_is_reported_once(tmp_path, settings):
 def test_without_a_directory_nobody_lingers(settings):
     settings.CHECKPOINT_DIR = ""
     linger(Checkpoint(pid=1, job_id="job", order_id=2, fence=3))
+
+
+@pytest.mark.parametrize(("run", "demo"), [(0, 0), (1, 1), (130, 130), (-15, 130), (2, 130)])
+def test_after_the_audit_ctrl_c_leaves_its_answer(run, demo):
+    assert after_interrupt(run) == demo

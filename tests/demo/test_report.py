@@ -63,7 +63,7 @@ def test_progress_without_a_terminal_is_plain_lines():
         progress.show(Snapshot(accepted=2, orders=5, states=states, kills=1, thaws=0))
     said, shown = output.getvalue().splitlines()
     assert said == "kill -9 [7]"
-    assert "orders 2 of 5 · jobs done 2 of 6 · running 0 · waiting 4" in shown
+    assert "orders 2/5 · jobs done 2/6 · running 0 · waiting 4" in shown
 
 
 def report(evidence: Evidence, **given: object) -> Report:

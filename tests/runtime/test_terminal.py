@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from jobqueue.runtime.logs import TextFormatter, configure
-from jobqueue.runtime.terminal import WIPE, StatusLine, WipingStream, share_terminal
+from jobqueue.runtime.terminal import WIPE, StatusLine, WipingStream, share_terminal, waiting_for
 
 
 class Terminal(io.StringIO):
@@ -95,3 +95,12 @@ def test_what_the_project_has_formatted_stays(unformatted: logging.Handler) -> N
 def test_lines_for_people_name_the_logger_of_others_only(name: str, text: str) -> None:
     record = logging.makeLogRecord({"name": name, "msg": "job.done ", "levelname": "INFO"})
     assert TextFormatter().format(record)[9:] == text
+
+
+@pytest.mark.parametrize(
+    ("running", "says"),
+    [(1, "for 1 running job. Ctrl-C again stops at once; it runs again."),
+     (2, "for 2 running jobs. Ctrl-C again stops at once; they run again.")],
+)  # fmt: skip
+def test_who_stops_a_worker_is_told_what_it_waits_for(running: int, says: str) -> None:
+    assert waiting_for(running, 30.0) == f"Waiting up to 30 s {says}"

@@ -20,10 +20,11 @@ from django.db import connections
 
 from jobqueue.compat import task_backends
 from jobqueue.conf import Options
+from jobqueue.engine.counts import numbered
 from jobqueue.management.base import ServiceCommand, discover_tasks
 from jobqueue.management.jobs_commands.formats import whole
 from jobqueue.runtime.supervisor import Supervisor
-from jobqueue.runtime.terminal import share_terminal
+from jobqueue.runtime.terminal import share_terminal, shows_status
 from jobqueue.runtime.worker_plan import WorkerPlan
 from jobqueue.storage.connections import is_direct
 
@@ -98,7 +99,10 @@ class Command(ServiceCommand):
     def start(self, engine_options: Options, options: dict[str, Any]) -> None:
         discover_tasks(engine_options)
         plan = _plan(options)
-        logger.info(
+        if shows_status(options["log_format"]):
+            slots = numbered(plan.processes * plan.threads, "slot")
+            logger.info("%s on %s; Ctrl-C stops.", slots, ", ".join(plan.queues) or "every queue")
+        logger.debug(
             "Up to %d database connections, one of them for each thread, and one more for each "
             "coroutine that uses the database.",
             most_sessions(plan),

@@ -5,6 +5,7 @@ import secrets
 import signal
 import subprocess
 import sys
+import threading
 
 import psutil
 import pytest
@@ -39,8 +40,8 @@ def test_two_signals_at_once_interrupt_once_and_without_a_word():
     """A terminal tells both processes of Ctrl-C, and the outer one tells the inner one again."""
     both = {signal.SIGINT, signal.SIGTERM}
     signal.pthread_sigmask(signal.SIG_BLOCK, both)
-    for number in both:
-        os.kill(os.getpid(), number)
+    for number in both:  # to this thread: another may not block them, and then the tests end here
+        signal.pthread_kill(threading.get_ident(), number)
     with pytest.raises(KeyboardInterrupt), interrupted_once():
         signal.pthread_sigmask(signal.SIG_UNBLOCK, both)
 

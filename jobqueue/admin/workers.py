@@ -39,7 +39,7 @@ class LifeFilter(admin.SimpleListFilter):
     def lookups(self, request: Any, model_admin: Any) -> list[tuple[str, Any]]:
         return [
             ("draining", words.state("draining")),
-            ("dead", words.state("dead")),
+            ("dead", gettext_lazy("dead or stopped")),
             ("any", gettext_lazy("all")),
         ]
 
@@ -120,7 +120,7 @@ class WorkerAdmin(OperationsAdmin):
 
     @admin.display(description=gettext_lazy("state"))
     def state_column(self, worker: Any) -> Any:
-        return marks.badge(life(worker))
+        return life_badge(worker)
 
     @admin.display(description=gettext_lazy("queues"))
     def queues_column(self, worker: Any) -> Any:
@@ -130,7 +130,10 @@ class WorkerAdmin(OperationsAdmin):
     def busy_column(self, worker: Any) -> Any:
         rate = f"{worker.rate.per_minute:.1f}" if worker.rate else marks.NOTHING
         a_minute = _("%(rate)s a minute") % {"rate": rate}
-        return marks.lines([marks.budget(worker.busy, worker.slots), marks.note(a_minute)])
+        busy = marks.budget(min(worker.busy, worker.slots), worker.slots)
+        ahead = worker.busy - worker.slots
+        claimed = _("%(count)s claimed") % {"count": marks.number(ahead)}
+        return marks.lines([busy, ahead > 0 and marks.note(claimed), marks.note(a_minute)])
 
     @admin.display(description=gettext_lazy("last beat, lease left"))
     def beat_column(self, worker: Any) -> Any:
@@ -170,7 +173,7 @@ class WorkerAdmin(OperationsAdmin):
             "title": marks.visible(marks.cut(worker.name, 80)),
             "subtitle": f"{worker.host}:{worker.pid}",
             "worker": worker,
-            "badge": marks.badge(life(worker)),
+            "badge": life_badge(worker),
             "facts": _facts(worker),
             "other_versions": [marks.text(version, 40) for version in others],
             "running": _running(worker) if sees_jobs else [],
@@ -201,12 +204,18 @@ class WorkerAdmin(OperationsAdmin):
 
 
 def life(worker: Any) -> str:
-    """Return the word for a worker's state."""
+    """Return the word for a worker's state: one that was told to stop has not died."""
     if worker.dead:
-        return "dead"
+        return "stopped" if worker.dead_reason == "stopped" else "dead"
     if worker.lease_left.total_seconds() < 0:
         return "expired"
     return "draining" if worker.draining else "alive"
+
+
+def life_badge(worker: Any) -> Any:
+    """Return a worker's state as an icon and a word; a stop, as at deployments, is no warning."""
+    name = life(worker)
+    return marks.badge("over", words.state(name)) if name == "stopped" else marks.badge(name)
 
 
 def queues_text(worker: Any) -> Any:
@@ -232,10 +241,20 @@ def _facts(worker: Any) -> list[tuple[str, Any]]:
         (_("Last beat"), ago(worker.beat_age)),
         (_("Lease until"), marks.moment(worker.lease_until)),
         (_("Clock ahead"), marks.span(abs(worker.clock_ahead)) if worker.clock_ahead else ""),
-        (_("Died"), marks.moment(worker.dead_at) if worker.dead_at else ""),
-        (_("Died of"), marks.text(worker.dead_reason) if worker.dead_reason else ""),
+        *_end(worker),
     ]
     return [(name, value) for name, value in facts if value != ""]
+
+
+def _end(worker: Any) -> list[tuple[str, Any]]:
+    if not worker.dead:
+        return []
+    if life(worker) == "stopped":
+        return [(_("Stopped"), marks.moment(worker.dead_at))]
+    return [
+        (_("Died"), marks.moment(worker.dead_at)),
+        (_("Died of"), marks.text(worker.dead_reason) if worker.dead_reason else ""),
+    ]
 
 
 def _running(worker: Any) -> list[dict[str, Any]]:

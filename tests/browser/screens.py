@@ -80,7 +80,7 @@ def take(page: Any, path: Path) -> None:
 
 def is_telling(page: Any) -> bool:
     """Return whether the page shows in one look what happens: a death, and work that goes on."""
-    alive = page.locator(".worker:not(.is-dead)").count()
+    alive = page.locator(".worker:not(.is-dead, .is-stopped)").count()
     dead = page.locator(".worker.is-dead").count()
     busy = page.locator(".worker .slot.is-busy").count()
     return bool(alive >= 3 and dead >= 2 and busy >= 3)

@@ -54,7 +54,7 @@ def storm(page: Any, shop: Stage, *, kill_web: bool = False) -> None:
         watch_a_crash(page, shop, client)
         if kill_web and number == KILLS // 2:
             restart_the_web_server(page, shop)
-    alive = page.locator(".worker:not(.is-dead)")
+    alive = page.locator(".worker:not(.is-dead, .is-stopped)")
     wait_until(lambda: alive.count() >= len(shop.workers), "the dead are replaced")
     all_committed_once(page, shop, client)
     assert page.evaluate("window.neverReloaded") is True

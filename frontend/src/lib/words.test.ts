@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { curl } from "./words";
+import { curl, hasStopped, slotsOf } from "./words";
 
 it("writes a request for a shell, whatever is in it", () => {
   expect(curl("GET", "http://127.0.0.1/jobs/")).toBe(
@@ -8,4 +8,15 @@ it("writes a request for a shell, whatever is in it", () => {
   const posted = curl("POST", "http://127.0.0.1/jobs/", { args: ["it's"] });
   expect(posted).toContain(`-d '{"args":["it'\\''s"]}'`);
   expect(posted).toContain("Idempotency-Key");
+});
+
+it("calls a worker dead only if nobody told it to stop", () => {
+  expect(hasStopped({ reason: "stopped" })).toBe(true);
+  expect(hasStopped({ reason: "life lock lost" })).toBe(false);
+});
+
+it("never says that more slots are busy than there are", () => {
+  expect(slotsOf(3, 4)).toBe("3 of 4 slots");
+  expect(slotsOf(6, 4)).toBe("4 of 4 slots, 2 claimed");
+  expect(slotsOf(0, 1)).toBe("0 of 1 slot");
 });

@@ -1,5 +1,7 @@
 /** What can be done with a job, in words; and as a command for a terminal. */
 
+import { number, plural } from "./format";
+
 export type JobAction =
   | "cancel"
   | "requeue"
@@ -32,6 +34,15 @@ export const PAST: Record<string, string> = {
 /** Why a worker is taken for dead, for whoever has not read how that is known. */
 export const deathOf = (reason: string): string =>
   reason === "life lock lost" ? "killed or cut off (life lock lost)" : reason;
+
+/** Whether a worker that is gone ended as it was told to, as at every deployment. */
+export const hasStopped = (worker: { reason: string }): boolean => worker.reason === "stopped";
+
+/** How busy a worker is. It claims some jobs ahead, which are held and wait for a slot. */
+export function slotsOf(held: number, slots: number): string {
+  const busy = `${number(Math.min(held, slots))} of ${plural(slots, "slot")}`;
+  return held > slots ? `${busy}, ${number(held - slots)} claimed` : busy;
+}
 
 /** Those that end something ask first. */
 export const DESTRUCTIVE: ReadonlySet<string> = new Set(["cancel", "discard"]);

@@ -18,6 +18,7 @@ const PATHS = {
   timed_out: "M5 2h6M5 14h6M5.5 2c0 4 5 4 5 6s-5 2-5 6M10.5 2c0 4-5 4-5 6s5 2 5 6",
   lost: "M8 2v6M8 11v.2M8 14.5a6.5 6.5 0 1 0 0-13 6.5 6.5 0 0 0 0 13",
   snoozed: "M5 4h6l-6 8h6",
+  stopped: "M4.5 4.5h7v7h-7z",
   paused: "M6 3.5v9M10 3.5v9",
   alive: "M2 8h3l2-4 2 8 2-4h3",
   draining: "M8 2v8M5 7l3 3 3-3M3 13.5h10",

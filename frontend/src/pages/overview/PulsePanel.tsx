@@ -4,6 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { workersQuery } from "../../api/resources";
 import { serverNow } from "../../app/clock";
 import { PulseChart } from "../../charts/PulseChart";
+import { hasStopped } from "../../lib/words";
 import { usePulse, useStats } from "../../live/useStats";
 
 export default function PulsePanel() {
@@ -12,7 +13,8 @@ export default function PulsePanel() {
   const workers = useQuery(workersQuery);
   if (stats === null && pulse.samples.length === 0) return null;
   const readAt = workers.dataUpdatedAt + serverNow() - Date.now();
-  const marks = (workers.data?.dead ?? []).map((worker) => ({
+  const died = (workers.data?.dead ?? []).filter((worker) => !hasStopped(worker));
+  const marks = died.map((worker) => ({
     at: readAt - worker.dead_seconds * 1_000,
     label: `${worker.name || worker.host} (${worker.pid}) died`,
   }));

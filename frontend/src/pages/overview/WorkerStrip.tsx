@@ -1,10 +1,10 @@
-/** Workers at a glance: what each holds, who just died, who came. */
+/** Workers at a glance: what each holds, who just died or stopped, who came. */
 
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { workersQuery } from "../../api/resources";
+import { type DeadWorker, workersQuery } from "../../api/resources";
 import { duration, plural } from "../../lib/format";
-import { deathOf } from "../../lib/words";
+import { deathOf, hasStopped, slotsOf } from "../../lib/words";
 import { useInterval } from "../../live/LiveContext";
 import { Badge, Empty, Loaded, Panel } from "../../ui/parts";
 import { useWorkers } from "../workers/useWorkers";
@@ -59,24 +59,33 @@ export function WorkerStrip() {
                   </li>
                 );
               })}
-              {lately.map((worker) => (
-                <li key={worker.id} className="worker is-dead">
-                  <span className="worker-name">
-                    {worker.name || worker.host} <span className="quiet">pid {worker.pid}</span>
-                  </span>
-                  <Badge
-                    name="dead"
-                    label={`died ${duration(Math.round(worker.dead_seconds))} ago`}
-                  />
-                  <span className="worker-note quiet">{deathOf(worker.reason)}</span>
-                </li>
-              ))}
+              {lately.map((worker) => {
+                const stopped = hasStopped(worker);
+                return (
+                  <li key={worker.id} className={`worker ${stopped ? "is-stopped" : "is-dead"}`}>
+                    <span className="worker-name">
+                      {worker.name || worker.host} <span className="quiet">pid {worker.pid}</span>
+                    </span>
+                    <GoneBadge worker={worker} />
+                    {!stopped && (
+                      <span className="worker-note quiet">{deathOf(worker.reason)}</span>
+                    )}
+                  </li>
+                );
+              })}
             </ul>
           );
         }}
       </Loaded>
     </Panel>
   );
+}
+
+/** When a worker went, and whether it died or was told to. */
+export function GoneBadge({ worker }: { worker: DeadWorker }) {
+  const ago = `${duration(Math.round(worker.dead_seconds))} ago`;
+  if (hasStopped(worker)) return <Badge name="stopped" label={`stopped ${ago}`} />;
+  return <Badge name="dead" label={`died ${ago}`} />;
 }
 
 const MOST_SLOTS = 24;
@@ -86,7 +95,7 @@ export function Slots({ slots, running }: { slots: number; running: number }) {
   const width = shown * 9 + 1;
   return (
     <span className="slots">
-      <svg width={width} height="10" role="img" aria-label={`${running} of ${slots} slots busy`}>
+      <svg width={width} height="10" role="img" aria-label={slotsOf(running, slots)}>
         {Array.from({ length: shown }, (_, at) => (
           <rect
             key={at}
@@ -99,9 +108,7 @@ export function Slots({ slots, running }: { slots: number; running: number }) {
           />
         ))}
       </svg>
-      <span className="quiet">
-        {running} of {plural(slots, "slot")}
-      </span>
+      <span className="quiet">{slotsOf(running, slots)}</span>
     </span>
   );
 }

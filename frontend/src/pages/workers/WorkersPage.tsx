@@ -4,12 +4,12 @@ import { useState } from "react";
 import { drainWorker, type Worker, workersQuery } from "../../api/resources";
 import { useNow } from "../../app/clock";
 import { duration, number } from "../../lib/format";
-import { deathOf } from "../../lib/words";
+import { deathOf, hasStopped } from "../../lib/words";
 import { useInterval, useLive } from "../../live/LiveContext";
 import { Dialog } from "../../ui/Dialog";
 import { notify } from "../../ui/Notices";
 import { Badge, Empty, Loaded, Panel, Time, Trouble } from "../../ui/parts";
-import { Slots } from "../overview/WorkerStrip";
+import { GoneBadge, Slots } from "../overview/WorkerStrip";
 import { useWorkers } from "./useWorkers";
 
 export function WorkersPage() {
@@ -64,7 +64,7 @@ export function WorkersPage() {
                 </table>
               </div>
             )}
-            <Panel title="Died within the hour">
+            <Panel title="Gone within the hour">
               {dead.length === 0 ? (
                 <p className="quiet">
                   None. One that is killed shows here within its lease; its jobs are taken over by
@@ -90,12 +90,11 @@ export function WorkersPage() {
                             </span>
                           </td>
                           <td data-label="When">
-                            <Badge
-                              name="dead"
-                              label={`${duration(Math.round(worker.dead_seconds))} ago`}
-                            />
+                            <GoneBadge worker={worker} />
                           </td>
-                          <td data-label="Why">{deathOf(worker.reason)}</td>
+                          <td data-label="Why">
+                            {hasStopped(worker) ? "it was told to" : deathOf(worker.reason)}
+                          </td>
                         </tr>
                       ))}
                     </tbody>

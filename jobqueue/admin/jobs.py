@@ -45,7 +45,7 @@ class JobColumns:
 
     @admin.display(description=_("job"))
     def job_column(self, job: Any) -> Any:
-        return marks.lines([marks.text(job.task, 120), marks.short_id(job.pk)])
+        return marks.lines([marks.dotted(job.task, 120), marks.short_id(job.pk)])
 
     @admin.display(description=_("state, attempts"))
     def state_column(self, job: Any) -> Any:
@@ -54,7 +54,7 @@ class JobColumns:
     @admin.display(description=_("queue, priority"))
     def queue_column(self, job: Any) -> Any:
         priority = _("priority %(priority)s") % {"priority": f"{job.priority:+}"}
-        return marks.lines([marks.text(job.queue, 60), job.priority and marks.note(priority)])
+        return marks.lines([marks.dotted(job.queue, 60), job.priority and marks.note(priority)])
 
     @admin.display(description=_("attempts"))
     def attempts_column(self, job: Any) -> Any:

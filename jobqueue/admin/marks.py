@@ -51,6 +51,13 @@ def code(value: Any, most: int = MAX_CELL) -> SafeString:
     return format_html('<bdi class="jq-code" dir="ltr">{}</bdi>', visible(cut(value, most)))
 
 
+def dotted(value: Any, most: int = MAX_CELL) -> SafeString:
+    """Return a dotted name that is broken at its dots and underscores, and nowhere else."""
+    parts = re.split(r"(?<=[._])", visible(cut(value, most)))
+    joined = format_html_join(SafeString("<wbr>"), "{}", ((part,) for part in parts))
+    return format_html('<bdi class="jq-name">{}</bdi>', joined)
+
+
 def badge(name: str, label: str | None = None) -> SafeString:
     """Return a state as an icon and a word."""
     return format_html(
@@ -79,17 +86,29 @@ def moment(value: datetime | None) -> SafeString | str:
 
 
 def span(seconds: float | None) -> str:
-    """Return a span of time in its largest fitting unit, such as "12 s" or "3.5 h"."""
+    """Return a span of time in its two largest units, such as "1.2 s" or "3 h 5 min".
+
+    The live page says the same: `duration` in frontend/src/lib/format.ts.
+    """
     if seconds is None:
         return NOTHING
-    seconds = max(seconds, 0.0)
-    for size, unit in ((86_400, _("d")), (3_600, _("h")), (60, _("min"))):
-        if seconds >= 2 * size:
-            digits = 1 if seconds < 10 * size else 0
-            return f"{number_format(seconds / size, digits)} {unit}"
-    if seconds < 0.1 and seconds > 0:
-        return f"{number_format(seconds * 1_000, 0)} {_('ms')}"
-    return f"{number_format(seconds, 1 if seconds < 10 else 0)} {_('s')}"
+    if 0 < seconds < 0.9995:
+        return f"{max(1, round(seconds * 1_000))} {_('ms')}"
+    tenths = round(max(seconds, 0.0), 1)
+    if tenths < 10:
+        return f"{number_format(tenths, 0 if tenths.is_integer() else 1)} {_('s')}"
+    return _two_units(round(seconds))
+
+
+def _two_units(seconds: int) -> str:
+    sizes = ((86_400, _("d")), (3_600, _("h")), (60, _("min")), (1, _("s")))
+    first = next(n for n, (size, unit) in enumerate(sizes) if seconds >= size)
+    parts = []
+    for size, unit in sizes[first : first + 2]:
+        if count := seconds // size:
+            parts.append(f"{number_format(count)} {unit}")
+        seconds %= size
+    return " ".join(parts)
 
 
 def number(value: Any) -> str:
@@ -119,9 +138,9 @@ def attempts(ended: int, failed: int, most: int | None) -> SafeString:
     """Return how many attempts there were, and if some failed, how much of the budget that is."""
     words_of_it = ngettext("%(ended)s attempt", "%(ended)s attempts", ended)
     if failed and most is not None:
-        words_of_it = _("%(failed)s of %(most)s failed")
+        words_of_it = _("%(failed)s of %(most)s failures")
     elif failed:
-        words_of_it = _("%(failed)s failed")
+        words_of_it = ngettext("%(failed)s failure", "%(failed)s failures", failed)
     return note(words_of_it % {"ended": ended, "failed": failed, "most": most})
 
 
@@ -149,7 +168,7 @@ def last_error(error_class: str, message: str, reason: str = "") -> SafeString |
     first = message.split("\n", 1)[0]
     parts = [text(reason)] if reason else []
     if name or first:
-        error = format_html("<b>{}</b>", text(name)) if name else ""
+        error = format_html("<b>{}</b>", dotted(name)) if name else ""
         between = ": " if name and first else ""
         parts.append(format_html("{}{}{}", error, between, text(first) if first else ""))
     return lines(parts) if parts else NOTHING

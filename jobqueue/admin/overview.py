@@ -14,9 +14,11 @@ from jobqueue.admin import home, marks
 from jobqueue.disclosure import shown_sentence
 from jobqueue.engine.statistics import totals
 from jobqueue.exceptions import JobQueueError
-from jobqueue.states import FAILURES
+from jobqueue.states import CHARGED, Outcome
 
 HOUR_SECONDS = 3_600.0
+HANDFUL = 5
+"""Below so many samples a percentile is one of them, and tells nothing of the others."""
 
 
 def overview(request: HttpRequest) -> dict[str, Any]:
@@ -86,20 +88,25 @@ def _links(request: HttpRequest, finding: control.Finding) -> list[tuple[str, st
 def _facts(current: control.Status, hour: Any) -> list[tuple[str, Any]]:
     alive = [worker for worker in current.workers if not worker.is_expired]
     slots = sum(worker.slots for worker in alive if worker.kind == "worker")
-    failed = sum(hour.outcomes.get(name, 0) for name in FAILURES)
+    failed = sum(hour.outcomes.get(name, 0) for name in CHARGED)
+    lost = hour.outcomes.get(Outcome.LOST, 0)
     return [
         (_("Oldest ready job"), marks.span(current.oldest_ready)),
         (_("Workers alive"), str(sum(worker.kind == "worker" for worker in alive))),
         (_("Slots"), str(slots)),
         (_("Attempts a minute"), f"{hour.per_minute:,.1f}"),
         (_("Attempts in the last hour"), f"{hour.attempts:,}"),
-        (_("Failed in the last hour"), f"{failed:,}"),
-        (_("Waited, middle and slowest of 20"), _both(hour.wait)),
-        (_("Ran, middle and slowest of 20"), _both(hour.run)),
+        (_("Of these failed"), f"{failed:,}"),
+        (_("Lost with a worker, redone"), f"{lost:,}"),
+        (_("Waited, p50 and p95"), _both(hour.wait)),
+        (_("Ran, p50 and p95"), _both(hour.run)),
     ]
 
 
 def _both(spread: Any) -> str:
+    """Return two percentiles; none of a few samples."""
+    if spread.count < HANDFUL:
+        return marks.NOTHING
     return f"{marks.span(spread.p50)} / {marks.span(spread.p95)}"
 
 

@@ -7,11 +7,11 @@ import pytest
 from django.utils import timezone
 
 from jobqueue import control
-from jobqueue.admin import schedule_forms, words
+from jobqueue.admin import marks, schedule_forms, words
 from jobqueue.control import Actor
 from jobqueue.models import Queue
 from tests.admin import tasks  # noqa: F401 - registers one that staff may submit
-from tests.admin.making import NOW, around, attempt, everything, job, page
+from tests.admin.making import NOW, around, attempt, everything, job, page, worker
 
 pytestmark = pytest.mark.django_db
 
@@ -22,6 +22,53 @@ def sidebar(text: str) -> list[str]:
     """Return the choices of the filters beside a list."""
     found = text[text.index('id="changelist-filter"') : text.index('id="changelist-form"')]
     return [html.unescape(each.strip()) for each in re.findall(r"<a[^>]*>([^<]*)</a>", found)]
+
+
+def test_a_worker_that_was_told_to_stop_has_not_died(admin):
+    gone = {"dead": True, "dead_at": NOW}
+    stopped = worker(dead_reason="stopped", **gone)
+    text = admin.get(page("worker", stopped.pk)).text
+    assert "<dt>Stopped</dt>" in text
+    assert "<dt>Died" not in text
+    killed = worker(dead_reason="life lock lost", **gone)
+    assert "<dt>Died of</dt>" in admin.get(page("worker", killed.pk)).text
+
+
+def test_a_worker_has_no_more_busy_slots_than_it_has(admin):
+    one = worker(slots=1)
+    for _ in range(3):
+        job("running", worker=one.pk)
+    text = admin.get(page("worker")).text
+    assert ">1/1<" in text
+    assert "2 claimed" in text
+
+
+# --- pieces ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        (None, "–"),
+        (-3, "0 s"),
+        (0.0004, "1 ms"),
+        (0.495, "495 ms"),
+        (0.9999, "1 s"),
+        (1.26, "1.3 s"),
+        (16.7, "17 s"),
+        (59.6, "1 min"),
+        (250, "4 min 10 s"),
+        (11_100, "3 h 5 min"),
+        (187_200, "2 d 4 h"),
+    ],
+)
+def test_spans_of_time_are_rounded_and_said_as_on_the_live_page(seconds, shown):
+    assert marks.span(seconds) == shown
+
+
+def test_names_break_at_dots_and_underscores():
+    assert "shop.<wbr>tasks.<wbr>charge_<wbr>card" in marks.dotted("shop.tasks.charge_card")
+    assert "&lt;b&gt;.<wbr>x" in marks.dotted("<b>.x")
 
 
 # --- lists ----------------------------------------------------------------------------------------
@@ -66,7 +113,7 @@ def test_a_job_that_succeeded_has_an_attempt_and_no_failure(admin):
     assert "<dt>Attempts that ended</dt><dd>1</dd>" in text
     assert "<dt>Of these failed</dt><dd>0; 5 make it a dead letter</dd>" in text
     job("dead", attempts=7, fence=7, failures=5)
-    assert "5 of 5 failed" in admin.get(page("deadletter")).text
+    assert "5 of 5 failures" in admin.get(page("deadletter")).text
 
 
 @pytest.mark.parametrize(("model", "title"), [("schedule", "Schedules"), ("worker", "Workers")])

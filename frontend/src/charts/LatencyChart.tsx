@@ -5,7 +5,7 @@ import { scaleLog, scaleTime } from "@visx/scale";
 import { LinePath } from "@visx/shape";
 import type { Spread } from "../api/page";
 import { useZone } from "../app/preferences";
-import { clock, duration } from "../lib/format";
+import { clock, duration, percentile, tick } from "../lib/format";
 import { Axes, MARGIN } from "./Axes";
 import { ChartFrame } from "./ChartFrame";
 
@@ -35,8 +35,12 @@ export function LatencyChart({ title, starts, spreads, total }: Properties) {
     <ChartFrame
       title={title}
       height={130}
-      summary={LINES.map(([name]) => `${name} ${duration(total?.[name])}`).join(", ")}
-      legend={LINES.map(([name, color]) => ({ name, color, value: duration(total?.[name]) }))}
+      summary={LINES.map(([name]) => `${name} ${percentile(total, total?.[name])}`).join(", ")}
+      legend={LINES.map(([name, color]) => ({
+        name,
+        color,
+        value: percentile(total, total?.[name]),
+      }))}
       columns={["From", ...LINES.map(([name]) => name)]}
       rows={seen.map(({ at, spread }) => [
         formatX(new Date(at)),
@@ -57,7 +61,7 @@ export function LatencyChart({ title, starts, spreads, total }: Properties) {
               x={x}
               y={y}
               {...{ width, height, formatX }}
-              formatY={duration}
+              formatY={tick}
               ticksY={decades(low, high)}
             />
             {LINES.map(([name, color]) => (

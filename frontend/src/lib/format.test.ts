@@ -1,5 +1,15 @@
 import { describe, expect, it } from "vitest";
-import { count, duration, exact, percent, plural, relative, short } from "./format";
+import {
+  count,
+  duration,
+  exact,
+  percent,
+  percentile,
+  plural,
+  relative,
+  short,
+  tick,
+} from "./format";
 
 describe("durations", () => {
   it.each([
@@ -19,6 +29,24 @@ describe("durations", () => {
     [-3, "0 s"],
   ])("%s seconds are %s", (seconds, text) => {
     expect(duration(seconds)).toBe(text);
+  });
+});
+
+describe("latencies", () => {
+  it("have one unit on an axis, which keeps its labels short", () => {
+    expect([0.001, 0.1, 1, 100, 10_000].map(tick)).toEqual([
+      "1 ms",
+      "100 ms",
+      "1 s",
+      "100 s",
+      "10,000 s",
+    ]);
+  });
+
+  it("have no percentile of a few samples", () => {
+    expect(percentile({ count: 4 }, 0.447)).toBe("–");
+    expect(percentile({ count: 5 }, 0.447)).toBe("447 ms");
+    expect(percentile(undefined, 0.447)).toBe("–");
   });
 });
 

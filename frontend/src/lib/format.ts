@@ -36,6 +36,17 @@ export function duration(seconds: number | null | undefined): string {
   return units(Math.round(past));
 }
 
+/** A duration as one number and one unit, for the decades of an axis: 10 ms, 100 s. */
+export const tick = (seconds: number): string =>
+  seconds < 0.9995 ? `${Math.round(seconds * 1_000)} ms` : `${number(Math.round(seconds))} s`;
+
+/** Below so many samples a percentile is one of them, and tells nothing of the others. */
+const HANDFUL = 5;
+
+/** A percentile of some samples; none of a few. */
+export const percentile = (of: { count: number } | undefined, seconds?: number | null): string =>
+  duration(of === undefined || of.count < HANDFUL ? null : seconds);
+
 const UNITS: [string, number][] = [
   ["d", 86_400],
   ["h", 3_600],

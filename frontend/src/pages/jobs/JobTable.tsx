@@ -5,7 +5,7 @@ import { useRef } from "react";
 import type { JobSummary } from "../../api/jobs";
 import { useShortcuts } from "../../app/shortcuts";
 import { quoted } from "../../lib/filter";
-import { lastName } from "../../lib/format";
+import { lastName, plural } from "../../lib/format";
 import { Badge, Time } from "../../ui/parts";
 
 interface Properties {
@@ -60,7 +60,7 @@ export function JobTable({ rows, gone, selected, onSelect, onFilter }: Propertie
             <th>Task</th>
             <th>State</th>
             <th>Queue</th>
-            <th className="number">Attempts</th>
+            <th className="number">Failures</th>
             <th>Last error</th>
             <th>When</th>
           </tr>
@@ -116,9 +116,12 @@ export function JobTable({ rows, gone, selected, onSelect, onFilter }: Propertie
                   </span>
                 )}
               </td>
-              <td data-label="Attempts" className="number">
-                {row.attempts}
+              <td data-label="Failures" className="number">
+                {row.failures}
                 {row.max_attempts !== null && <span className="quiet"> / {row.max_attempts}</span>}
+                {row.attempts > 1 && (
+                  <span className="row-note">{plural(row.attempts, "attempt")}</span>
+                )}
               </td>
               <td
                 data-label="Last error"

@@ -52,8 +52,9 @@ function NoTasks() {
   return (
     <Empty title="No task is offered here">
       <p>
-        A task says itself who may enqueue it: <code>@task(expose={'{"api"}'})</code>. You also need
-        the permission <code>jobqueue.enqueue_job</code>.
+        Write <code>@task(expose={'{"staff"}'})</code> above one that staff may start, here and in
+        the admin, and restart the server. You also need the permission{" "}
+        <code>jobqueue.enqueue_job</code>.
       </p>
     </Empty>
   );

@@ -128,7 +128,7 @@ cd frontend; \
 lock="$(CURDIR) $$(cat package.json package-lock.json | cksum)"; \
 if [ "$$(cat "$$stamps/packages" 2>/dev/null || true)" != "$$lock" ] || [ ! -d node_modules ]; then \
 	echo "installing frontend/package-lock.json: once, about a minute"; \
-	npm ci --no-audit --no-fund --loglevel=error </dev/null; \
+	npm ci --no-audit --no-fund --no-progress --loglevel=error </dev/null >/dev/null; \
 	printf '%s' "$$lock" > "$$stamps/packages"; \
 fi; \
 $(3); \
@@ -141,7 +141,7 @@ PAGE := jobqueue/static/jobqueue/live/manifest.json
 
 .PHONY: page
 page: venv ## build the live page with Node from PATH or a wheel; print what a browser loads first
-	$(call in_frontend,page,$(PAGE_SOURCES),npm run --silent types && npm run --silent build,&& [ -f $(PAGE) ])
+	$(call in_frontend,page,$(PAGE_SOURCES),npm run --silent types >/dev/null && npm run --silent build,&& [ -f $(PAGE) ])
 
 # For what is better with the page, and works without.
 .PHONY: page-if-possible

@@ -12,6 +12,7 @@ const proxied = { target: site, changeOrigin: true, headers: { origin: site } };
 export default defineConfig(({ command }) => ({
   plugins: [react()],
   base: command === "build" ? "./" : "/jobqueue/",
+  logLevel: command === "build" ? "warn" : "info",
   build: {
     outDir: "../jobqueue/static/jobqueue/live",
     emptyOutDir: true,

@@ -1,6 +1,6 @@
 /** The stats that are pushed: one subscription for the whole page, merged and remembered. */
 
-import { useQueryClient } from "@tanstack/react-query";
+import { type QueryClient, useQueryClient } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext, useEffect, useRef, useState } from "react";
 import { serverNow } from "../app/clock";
 import { useLive, useTopic } from "./LiveContext";
@@ -16,6 +16,16 @@ const Context = createContext<Told>({ stats: null, pulse: NO_PULSE });
 
 /** Questions whose answers change when the rollups do. */
 const ROLLED_UP = ["stats", "throughput", "latency", "errors", "workers"];
+
+/** Ask anew what the rollups answer. A first answer that is still on its way would be kept: drop it. */
+async function askAgain(queries: QueryClient): Promise<void> {
+  const asked = {
+    predicate: ({ queryKey }: { queryKey: readonly unknown[] }) =>
+      ROLLED_UP.includes(String(queryKey[0])),
+  };
+  await queries.cancelQueries(asked);
+  await queries.invalidateQueries(asked);
+}
 
 export function StatsProvider({ children }: { children: ReactNode }) {
   const queries = useQueryClient();
@@ -35,11 +45,7 @@ export function StatsProvider({ children }: { children: ReactNode }) {
       hear({ ...latest.current, ...change });
       // Also after the first event of a connection: an answer that was read before it may be older
       // than the rollup that it tells of, of which nothing more would be said.
-      if (change.rolled_up_at !== undefined) {
-        void queries.invalidateQueries({
-          predicate: ({ queryKey }) => ROLLED_UP.includes(String(queryKey[0])),
-        });
-      }
+      if (change.rolled_up_at !== undefined) void askAgain(queries);
     },
     // All members come with the next event, and with them the reading of what they tell of.
     onResync: () => {

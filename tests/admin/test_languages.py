@@ -94,7 +94,8 @@ def pseudo(monkeypatch):
     language = Pseudo()
     monkeypatch.setattr(trans_real, "translation", lambda _code: language)
     monkeypatch.setattr(trans_real, "_default", language)
-    with translation.override("en"):
+    # Its end activates nothing: what was active before would be looked up in this language, too.
+    with translation.override("en", deactivate=True):
         yield
 
 

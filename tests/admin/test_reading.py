@@ -20,7 +20,7 @@ KIM = Actor("kim", "shell")
 
 def sidebar(text: str) -> list[str]:
     """Return the choices of the filters beside a list."""
-    found = text[text.index('id="changelist-filter"') : text.index('id="changelist-form"')]
+    (found,) = re.findall(r'id="changelist-filter"(.*?)</(?:nav|search)>', text, re.DOTALL)
     return [html.unescape(each.strip()) for each in re.findall(r"<a[^>]*>([^<]*)</a>", found)]
 
 

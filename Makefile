@@ -161,8 +161,7 @@ TEST := $(RUN) -m pytest
 MEASURED := $(RUN) -m coverage run -m pytest
 # What is the same whatever the database is runs once.
 KNOW_NO_DATABASE := $(foreach name,unit house docs demo hints,--ignore=tests/$(name))
-# What mostly waits, for processes and browsers.
-WAITING := tests/process tests/browser tests/e2e
+BROWSER := tests/browser tests/e2e
 
 # Three runs at once, about as long as each other. Of the two with worker processes one is measured:
 # to trace the start of a process costs as much as the start.
@@ -170,8 +169,11 @@ WAITING := tests/process tests/browser tests/e2e
 test: venv page-if-possible ## run all tests on PostgreSQL and SQLite; fail under the coverage threshold
 	@rm -rf $(CACHE)/coverage && mkdir -p $(CACHE)/coverage
 	@$(call side_by_side,$\
-		$(MEASURED) --database=postgres $(WAITING:%=--ignore=%) $(ARGS),$\
-		$(TEST) --database=postgres $(WAITING) $(ARGS),$\
+		status=0; $\
+		$(MEASURED) --database=postgres $(patsubst %,--ignore=%,tests/process $(BROWSER)) $(ARGS) || status=$$?; $\
+		$(TEST) --database=postgres $(BROWSER) $(ARGS) || status=$$?; $\
+		exit $$status,$\
+		$(TEST) --database=postgres tests/process $(ARGS),$\
 		$(MEASURED) --database=sqlite $(KNOW_NO_DATABASE) --ignore=tests/browser --ignore=tests/e2e $(ARGS))
 	@$(MAKE) --no-print-directory coverage
 

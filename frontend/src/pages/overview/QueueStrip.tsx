@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { queuesQuery } from "../../api/resources";
+import { quoted } from "../../lib/filter";
 import { count, duration } from "../../lib/format";
 import { useInterval } from "../../live/LiveContext";
 import { Badge, Empty, Loaded, Panel } from "../../ui/parts";
@@ -36,7 +37,7 @@ export function QueueStrip() {
                     return (
                       <tr key={queue.name}>
                         <td>
-                          <Link to="/jobs" search={{ q: `queue:${queue.name}` }}>
+                          <Link to="/jobs" search={{ q: `queue:${quoted(queue.name)}` }}>
                             {queue.name}
                           </Link>
                         </td>

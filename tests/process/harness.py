@@ -98,11 +98,15 @@ class Program:
         self.process.wait()
 
     def kill_all(self) -> None:
-        """SIGKILL the program and its worker processes, as near to at once as can be."""
+        """SIGKILL the program and its worker processes, as near to at once as can be.
+
+        The workers first: the end of the program leaves their process groups orphaned, and the
+        kernel lets whatever is stopped in such a group go on (SIGHUP, then SIGCONT).
+        """
         pids = [self.pid, *self.workers()]
         for pid in pids:
             os.kill(pid, signal.SIGSTOP)
-        for pid in pids:
+        for pid in reversed(pids):
             os.kill(pid, signal.SIGKILL)
         self.process.wait()
 

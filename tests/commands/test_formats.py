@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from jobqueue.management.jobs_commands.formats import age, budget, clock_time, duration, whole
+from jobqueue.management.formats import age, budget, clock_time, duration, whole
 from jobqueue.management.jobs_commands.table import cut, printable, render, text_width
 
 

@@ -11,7 +11,7 @@ from jobqueue.engine.counts import Count
 from jobqueue.engine.findings import findings, notices, problems
 from jobqueue.models import Job, Worker
 from jobqueue.storage.connections import transaction_on
-from tests.storage.making import buried, claimed, insert, register, run_sql
+from tests.storage.making import analyze, buried, claimed, insert, register, run_sql
 
 
 def due_ago(job_ids, seconds: float, **changes) -> None:
@@ -57,7 +57,7 @@ def test_nothing_is_counted_further_than_asked(storage, monkeypatch):
 @pytest.mark.postgres_only("SQLite has no estimates")
 def test_beyond_the_limit_the_estimate_of_the_database_is_shown(storage):
     insert(storage, 500)
-    run_sql(connection, "ANALYZE jobqueue_job")
+    analyze("jobqueue_job")
     ready = control.status(count_limit=100).counts["ready"]
     assert ready.relation == "estimate"
     assert 400 < ready.value < 600

@@ -17,7 +17,7 @@ from jobqueue.engine.job_pages import job_page
 from jobqueue.engine.job_walks import WINDOW
 from jobqueue.filters import DEFAULT_STATES, parse
 from jobqueue.models import Job
-from tests.storage.making import run_sql
+from tests.storage.making import analyze, run_sql
 from tests.storage.test_plans import ATTEMPTS, BACKLOG, fill, nodes
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -73,7 +73,7 @@ def test_no_page_reads_through_the_history_or_the_backlog():
         fill(**{"first": n * 1_000_000, **rows})
     run_sql(connection, TAGS)
     run_sql(connection, ATTEMPTS)
-    run_sql(connection, f"VACUUM ANALYZE {', '.join(TABLES)}")
+    analyze(*TABLES, vacuum=True)
     middle = Job.objects.filter(state="scheduled").order_by("id")[20_000].id
     wrong = {}
     for text in LISTS:

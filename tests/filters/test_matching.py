@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import pytest
-from django.db import connection
 from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 
@@ -16,7 +15,7 @@ from jobqueue.filters import Filter, Term, bindings_of, matching, parse, pinned,
 from jobqueue.models import Job
 from jobqueue.states import State
 from tests.filters import test_syntax
-from tests.storage.making import FAILURE, claimed, ending, insert, register, run_sql
+from tests.storage.making import FAILURE, analyze, claimed, ending, insert, register, run_sql
 from tests.storage.test_operators import in_every_state
 from tests.storage.test_plans import BACKLOG, fill, nodes
 
@@ -302,7 +301,7 @@ def count_of(term: Term) -> int:
 def test_live_and_dead_jobs_are_found_without_the_history(storage):
     for n, rows in enumerate(BACKLOG):
         fill(first=n * 1_000_000, **rows)
-    run_sql(connection, "ANALYZE jobqueue_job")
+    analyze("jobqueue_job")
     wrong = {}
     for text in ("state:dead args.0:42", "state:running,blocked x", "state:dead,retrying x", "x"):
         rows = matching(Job.objects.order_by("-id"), parse(text), NOW)[:50]

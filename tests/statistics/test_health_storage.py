@@ -10,7 +10,7 @@ from jobqueue.models import Job, Worker
 from jobqueue.storage import Storage
 from jobqueue.storage.connections import open_connection, transaction_on
 from jobqueue.storage.postgres import PostgresStorage
-from tests.storage.making import buried, claimed, insert, register, row, run_sql
+from tests.storage.making import analyze, buried, claimed, insert, register, row, run_sql
 from tests.storage.test_operators import in_every_state
 
 LIVE = ("ready", "running", "blocked", "dead", "retrying", "scheduled")
@@ -90,7 +90,7 @@ def test_sqlite_has_nothing_in_its_way(storage: Storage) -> None:
 @pytest.mark.postgres_only("SQLite has no planner that knows how many rows there are")
 def test_big_numbers_are_estimated_without_reading(storage: Storage) -> None:
     insert(storage, 2_000)
-    run_sql(connection, "ANALYZE jobqueue_job")
+    analyze("jobqueue_job")
     assert storage.estimated_count("ready") == pytest.approx(2_000, rel=0.1)
 
 

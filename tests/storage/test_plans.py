@@ -34,7 +34,16 @@ from jobqueue.storage.rollups import Span
 from jobqueue.storage.sqlite import SQLiteStorage
 from jobqueue.storage.sqlite_values import adapted
 from jobqueue.storage.statements import statement
-from tests.storage.making import claim, claimed, ending, insert, new_job, register, run_sql
+from tests.storage.making import (
+    analyze,
+    claim,
+    claimed,
+    ending,
+    insert,
+    new_job,
+    register,
+    run_sql,
+)
 
 QUEUES = [f"queue{n}" for n in range(50)]
 TASKS = [f"app.task{n}" for n in range(50)]
@@ -265,8 +274,7 @@ def test_hot_statements_never_read_history_or_the_schedule() -> None:
     run_sql(connection, STEPS)
     run_sql(connection, KEYS)
     run_sql(connection, ACTIONS)
-    tables = "jobqueue_job, jobqueue_attempt, jobqueue_step, jobqueue_idempotencykey"
-    run_sql(connection, f"ANALYZE {tables}, jobqueue_action")
+    analyze(*(f"jobqueue_{t}" for t in ("job", "attempt", "step", "idempotencykey", "action")))
     wrong = {}
     for name, (index, call) in calls().items():
         plan = explain(call)
@@ -285,7 +293,7 @@ def test_hot_statements_never_read_history_or_the_schedule() -> None:
 @pytest.mark.postgres_only("SQLite plans without looking at the rows, see below")
 def test_a_claim_reads_its_queues_in_order_and_sorts_only_what_it_found() -> None:
     fill(state="ready", count=15_000, queues=5)  # more in a queue than its window
-    run_sql(connection, "ANALYZE jobqueue_job")
+    analyze("jobqueue_job")
     plan = explain(calls()["claim"][1])
     scans = [node for node in plan if node.get("Index Name") == "jobqueue_job_ready"]
     assert {node["Node Type"] for node in scans} <= {"Index Scan", "Index Only Scan"}
@@ -296,7 +304,7 @@ def test_a_claim_reads_its_queues_in_order_and_sorts_only_what_it_found() -> Non
 def test_jobs_of_a_tag_are_found_by_its_index() -> None:
     tags = [JobTag(job_id=new_job_id(), tag=f"order:{n}") for n in range(3_000)]
     JobTag.objects.bulk_create(tags)
-    run_sql(connection, "ANALYZE jobqueue_jobtag")
+    analyze("jobqueue_jobtag")
     found = Job.objects.tagged("order:42").explain()
     assert "jobqueue_tag_by_tag" in found
 
@@ -357,7 +365,7 @@ def test_finishing_costs_the_same_however_many_this_worker_has_finished(
 ) -> None:
     """An open transaction keeps every ended run in the index of running jobs."""
     fill(state="succeeded", count=20_000, first=1, ran=1)
-    run_sql(connection, "ANALYZE jobqueue_job")
+    analyze("jobqueue_job")
     worker = register(storage)
     run_sql(other.connection, "BEGIN ISOLATION LEVEL REPEATABLE READ")
     run_sql(other.connection, "SELECT count(*) FROM jobqueue_job")

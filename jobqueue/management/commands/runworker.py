@@ -22,7 +22,7 @@ from jobqueue.compat import task_backends
 from jobqueue.conf import Options
 from jobqueue.engine.counts import numbered
 from jobqueue.management.base import ServiceCommand, discover_tasks
-from jobqueue.management.jobs_commands.formats import whole
+from jobqueue.management.formats import whole
 from jobqueue.runtime.supervisor import Supervisor
 from jobqueue.runtime.terminal import share_terminal, shows_status
 from jobqueue.runtime.worker_plan import WorkerPlan

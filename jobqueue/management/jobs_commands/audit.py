@@ -15,8 +15,8 @@ from django.db.models import Model
 
 from jobqueue.engine.audit import CHECKS, DUPLICATE_EFFECT, Violation, audit, duplicate_effects
 from jobqueue.engine.counts import numbered
+from jobqueue.management.formats import whole
 from jobqueue.management.jobs_commands.base import Shell, Subcommand, add_json
-from jobqueue.management.jobs_commands.formats import whole
 from jobqueue.management.jobs_commands.table import printable
 
 DEFAULT_LIMIT = 20

@@ -15,9 +15,9 @@ from django.core.management.base import CommandError
 from jobqueue import control
 from jobqueue.engine.bulk_plan import BULK_VERBS
 from jobqueue.management.endings import INTERRUPTED
+from jobqueue.management.formats import duration, moment, priority, queue_name, whole
 from jobqueue.management.jobs_commands.base import Shell, Subcommand, add_json
 from jobqueue.management.jobs_commands.bulk_pages import as_document, bar, page, table
-from jobqueue.management.jobs_commands.formats import duration, moment, priority, queue_name, whole
 from jobqueue.management.jobs_commands.waiting import AT_HELP, PRIORITY_HELP
 from jobqueue.models import BulkOperation
 

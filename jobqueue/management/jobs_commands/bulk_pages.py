@@ -9,8 +9,8 @@ from typing import Any
 from uuid import UUID
 
 from jobqueue.engine.counts import Count, numbered
+from jobqueue.management.formats import age, clock_time
 from jobqueue.management.jobs_commands.base import Shell
-from jobqueue.management.jobs_commands.formats import age, clock_time
 from jobqueue.management.jobs_commands.table import printable, render
 from jobqueue.models import BulkOperation
 

@@ -11,8 +11,8 @@ from typing import Any
 from jobqueue import control
 from jobqueue.compat import DEFAULT_TASK_BACKEND_ALIAS
 from jobqueue.conf import UNLIMITED
+from jobqueue.management.formats import moment, priority, queue_name
 from jobqueue.management.jobs_commands.base import Shell, Subcommand, add_json
-from jobqueue.management.jobs_commands.formats import moment, priority, queue_name
 from jobqueue.management.jobs_commands.waiting import AT_HELP, PRIORITY_HELP
 
 

@@ -13,8 +13,8 @@ from jobqueue import control
 from jobqueue.control import LimitStatus, Outcome
 from jobqueue.exceptions import InvalidArgument
 from jobqueue.limits import queue_key
+from jobqueue.management.formats import queue_name
 from jobqueue.management.jobs_commands.base import Shell, Subcommand, add_json
-from jobqueue.management.jobs_commands.formats import queue_name
 from jobqueue.management.jobs_commands.table import render
 
 NUMBERS = ("running", "rate", "per")

@@ -9,14 +9,14 @@ from typing import Any
 
 from jobqueue import filters
 from jobqueue.compat import task_backends
-from jobqueue.management.jobs_commands.base import Shell, Subcommand, add_json
-from jobqueue.management.jobs_commands.formats import (
+from jobqueue.management.formats import (
     budget,
     clock_time,
     queue_name,
     state_name,
     whole,
 )
+from jobqueue.management.jobs_commands.base import Shell, Subcommand, add_json
 from jobqueue.management.jobs_commands.selection import add_filter, filter_of
 from jobqueue.management.jobs_commands.table import render
 from jobqueue.models import Job

@@ -11,8 +11,8 @@ from django.core.management.base import CommandError
 
 from jobqueue import control
 from jobqueue.engine.queues import has_live_jobs, known_queues
+from jobqueue.management.formats import queue_name
 from jobqueue.management.jobs_commands.base import Shell, Subcommand
-from jobqueue.management.jobs_commands.formats import queue_name
 
 
 class Pause(Subcommand):

@@ -8,8 +8,8 @@ from typing import Any
 
 from jobqueue import control
 from jobqueue.engine.counts import numbered
+from jobqueue.management.formats import duration
 from jobqueue.management.jobs_commands.base import Shell, Subcommand
-from jobqueue.management.jobs_commands.formats import duration
 from jobqueue.states import FINISHED
 
 

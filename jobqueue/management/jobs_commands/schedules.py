@@ -13,8 +13,8 @@ from jobqueue.declarations import Declaration
 from jobqueue.engine.declared import not_taken_over
 from jobqueue.engine.registry import autodiscover
 from jobqueue.engine.schedule_status import PastTick, ScheduleStatus, history
+from jobqueue.management.formats import clock_time, whole
 from jobqueue.management.jobs_commands.base import Shell, Subcommand, add_json
-from jobqueue.management.jobs_commands.formats import clock_time, whole
 from jobqueue.management.jobs_commands.table import printable, render
 from jobqueue.models import Action
 from jobqueue.plan import PlannedTick

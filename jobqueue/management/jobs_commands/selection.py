@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from jobqueue.filters import Filter, parse, term
-from jobqueue.management.jobs_commands.formats import queue_name
+from jobqueue.management.formats import queue_name
 
 FILTERS = {
     "state": "state",

@@ -11,8 +11,8 @@ from django.core.management.base import CommandError
 
 from jobqueue.engine.counts import numbered
 from jobqueue.engine.operations import parse_ids
+from jobqueue.management.formats import age, clock_time
 from jobqueue.management.jobs_commands.base import Shell, Subcommand
-from jobqueue.management.jobs_commands.formats import age, clock_time
 from jobqueue.management.jobs_commands.list_jobs import last_error, state_color
 from jobqueue.management.jobs_commands.show_reports import LINES_SHOWN, log_section, progress_text
 from jobqueue.management.jobs_commands.table import printable, render

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from jobqueue.engine.counts import numbered
 from jobqueue.engine.loading_reports import load_log, load_progress
+from jobqueue.management.formats import clock_time
 from jobqueue.management.jobs_commands.base import Shell
-from jobqueue.management.jobs_commands.formats import clock_time
 from jobqueue.management.jobs_commands.table import printable
 from jobqueue.models import Attempt, Job
 from jobqueue.redaction import redact_text

@@ -15,8 +15,8 @@ from jobqueue.engine.documents import plain
 from jobqueue.engine.finding import Finding
 from jobqueue.engine.findings import notices, problems
 from jobqueue.engine.status import DeadWorker, WorkerStatus
+from jobqueue.management.formats import age, clock_time, duration, whole
 from jobqueue.management.jobs_commands.base import Shell, Subcommand, add_json
-from jobqueue.management.jobs_commands.formats import age, clock_time, duration, whole
 from jobqueue.management.jobs_commands.table import printable, render
 from jobqueue.states import CHARGED, Outcome
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from jobqueue import control
 from jobqueue.compat import TASK_MAX_PRIORITY, TASK_MIN_PRIORITY
+from jobqueue.management.formats import moment, priority, queue_name
 from jobqueue.management.jobs_commands.base import Shell, Subcommand
-from jobqueue.management.jobs_commands.formats import moment, priority, queue_name
 
 PRIORITY_HELP = f"{TASK_MIN_PRIORITY} to {TASK_MAX_PRIORITY}; higher is sooner"
 AT_HELP = "2026-01-01T12:30, +90m (from now) or now"

@@ -29,6 +29,7 @@ MAX_PAYLOAD_DEPTH = 100
 """Levels of lists and dicts in arguments: deeper ones meet recursion limits of JSON parsers."""
 MAX_TASK_NAME_LENGTH = 255
 MAX_QUEUE_NAME_LENGTH = 128
+MAX_JOB_REASON_LENGTH = 64
 MAX_MESSAGE_BYTES = 4 * 1024
 """Bytes of an exception's own text that are kept; lists show it on one line."""
 MAX_LOG_LINE_BYTES = 4 * 1024

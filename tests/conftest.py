@@ -8,6 +8,7 @@ from urllib.parse import quote
 import pytest
 from django.db import connections
 
+from jobqueue.events import Event, subscribe
 from project.servers import PgBouncer, PostgresServer, RedisServer
 from tests.plugin import POSTGRES, server_key
 
@@ -68,6 +69,15 @@ def pgbouncer(postgres_server: PostgresServer) -> Iterator[PgBouncer]:
         pytest.skip("no pgbouncer on this machine")
     with PgBouncer(postgres_server.url) as server:
         yield server
+
+
+@pytest.fixture
+def events() -> Iterator[list[Event]]:
+    """The events of the test, as they happen."""
+    seen: list[Event] = []
+    stop = subscribe(seen.append)
+    yield seen
+    stop()
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -21,7 +22,7 @@ from jobqueue.compat import DEFAULT_TASK_QUEUE_NAME
 from jobqueue.conf import jobqueue_aliases, options_for
 from jobqueue.engine.registry import autodiscover, registry
 from jobqueue.events import emit
-from jobqueue.filters import Term, parse, term
+from jobqueue.filters import InvalidFilter, Term, parse, term
 from jobqueue.models import Queue, Schedule
 from jobqueue.states import State
 
@@ -76,6 +77,19 @@ class StateFilter(TermFilter):
             ("any", _("all")),
         ]
 
+    def choices(self, changelist: Any) -> Iterator[Any]:
+        """Yield the choices; none is in effect where the search says which states."""
+        chosen = self.value() is not None or not _names_states(changelist.query)
+        for choice in super().choices(changelist):
+            yield {**choice, "selected": choice["selected"] and chosen}
+
+
+def _names_states(search: str) -> bool:
+    """Return whether a search says in which states jobs are looked for."""
+    with suppress(InvalidFilter):
+        return any(parse(search).of("state"))
+    return False
+
 
 class QueueFilter(TermFilter):
     """Queues of the settings."""
@@ -94,7 +108,7 @@ class TaskFilter(TermFilter):
     parameter_name = "task"
 
     def lookups(self, request: Any, model_admin: Any) -> Choices:
-        return [(name, marks.visible(name[:80])) for name in task_names()[:MAX_CHOICES]]
+        return [(name, marks.dotted(name, 80)) for name in task_names()[:MAX_CHOICES]]
 
 
 class ScheduleFilter(TermFilter):

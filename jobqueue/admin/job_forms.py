@@ -14,9 +14,8 @@ from django.utils.translation import gettext_lazy as _
 
 from jobqueue.admin.job_filters import known_queues
 from jobqueue.compat import TASK_MAX_PRIORITY, TASK_MIN_PRIORITY
+from jobqueue.conf import MAX_JOB_REASON_LENGTH
 from jobqueue.engine.bulk import MAX_SPREAD_SECONDS
-
-MAX_REASON = 64
 
 
 class VerbForm(forms.Form):
@@ -32,7 +31,7 @@ class ReasonForm(VerbForm):
 
     reason = forms.CharField(
         label=_("Reason"),
-        max_length=MAX_REASON,
+        max_length=MAX_JOB_REASON_LENGTH,
         required=False,
         help_text=_("Kept with the jobs, for whoever asks later."),
     )

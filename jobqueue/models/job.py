@@ -10,7 +10,7 @@ from django.db import models
 from django.db.models import F, OuterRef, Q, Subquery
 from django.utils.translation import gettext_lazy as _
 
-from jobqueue.conf import MAX_QUEUE_NAME_LENGTH, MAX_TASK_NAME_LENGTH
+from jobqueue.conf import MAX_JOB_REASON_LENGTH, MAX_QUEUE_NAME_LENGTH, MAX_TASK_NAME_LENGTH
 from jobqueue.ids import new_job_id
 from jobqueue.models.attempt import Attempt
 from jobqueue.models.fields import JSONDocument
@@ -78,7 +78,10 @@ class Job(models.Model):
     error_message = models.TextField(default="", blank=True)
     error_fingerprint = models.CharField(max_length=32, default="", blank=True)
     reason = models.CharField(
-        max_length=64, default="", blank=True, help_text="Why it is blocked, dead or cancelled."
+        max_length=MAX_JOB_REASON_LENGTH,
+        default="",
+        blank=True,
+        help_text="Why it is blocked, dead or cancelled.",
     )
 
     unique_key = models.CharField(max_length=255, null=True)  # noqa: DJ001 - NULL is "not unique"

@@ -106,6 +106,15 @@ def test_filters_say_what_the_rows_say(admin):
     assert "Bulk: Requeue" in sidebar(actions)
 
 
+@pytest.mark.parametrize(
+    ("query", "marked"),
+    [("", True), ("q=queue:mail", True), ("q=state:dead", False), ("q=-state:dead x", False)],
+)
+def test_the_filter_of_states_marks_nothing_where_the_search_says_which(admin, query, marked):
+    text = sidebar(admin.get(f"{page('job')}?{query}").text)
+    assert bool(re.search(r'<li class="selected">\s*<a [^>]*>live or dead', text)) is marked
+
+
 def test_a_job_that_succeeded_has_an_attempt_and_no_failure(admin):
     subject = job("succeeded")
     assert '<span class="jq-note">1 attempt</span>' in admin.get(page("job") + "?state=any").text

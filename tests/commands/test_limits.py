@@ -31,6 +31,13 @@ def test_a_limit_is_set_lifted_and_reset(jobs, coded):
     assert jobs("limits", "customer", "--reset").code == 1
 
 
+def test_a_queue_that_nothing_has_heard_of_is_limited_on_request_only(jobs):
+    words = ("limits", "--queue", "later", "--running", 1)
+    assert "--force" in str(jobs(*words).error)
+    assert jobs(*words, "--force").out.strip() == "1 set"
+    assert Limit.objects.get().key == "queue:later"
+
+
 def test_without_any_limit_it_says_so(jobs):
     assert "has a limit" in jobs("limits").out
 
@@ -44,6 +51,7 @@ def test_without_any_limit_it_says_so(jobs):
         (["customer", "--queue", "mail", "--lift"], "not both"),
         (["custmer", "--running", 1], "no limit 'custmer'"),
         (["customer", "--rate", 1], "belong together"),
+        (["--queue", "mial", "--running", 1], "Did you mean mail?"),
     ],
     ids=str,
 )

@@ -8,7 +8,6 @@ import pytest
 from jobqueue import compat, signals
 from jobqueue.engine import delivery
 from jobqueue.engine.recovery import Death, recover
-from jobqueue.events import subscribe
 from jobqueue.exceptions import GiveUp
 from jobqueue.models import Job
 from tests.engine.bench import Bench, Ran, leave
@@ -26,14 +25,6 @@ def thread():
     """The thread of a process that has one."""
     yield delivery.begin()
     delivery.end(PATIENCE)
-
-
-@pytest.fixture
-def events():
-    found = []
-    stop = subscribe(found.append)
-    yield found
-    stop()
 
 
 class Hanging:

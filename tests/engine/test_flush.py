@@ -8,7 +8,6 @@ from django.db import DataError, OperationalError, connection, transaction
 from jobqueue.engine import completion
 from jobqueue.engine.outcomes import Ended, decide_failure
 from jobqueue.engine.recovery import reap_overdue
-from jobqueue.events import subscribe
 from jobqueue.exceptions import TimeLimitExceeded
 from jobqueue.signals import job_died
 from jobqueue.storage import storage_for
@@ -16,14 +15,6 @@ from tests.engine import faults
 from tests.engine.bench import Bench, Ran, leave
 from tests.engine.tasks import plain_job
 from tests.storage.making import everything, run_sql
-
-
-@pytest.fixture
-def events():
-    found = []
-    stop = subscribe(found.append)
-    yield found
-    stop()
 
 
 def names(events):

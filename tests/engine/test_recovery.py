@@ -9,7 +9,6 @@ from django.utils import timezone
 
 from jobqueue.engine import recovery
 from jobqueue.engine.recovery import Death, reap_overdue, recover, release_uncharged
-from jobqueue.events import subscribe
 from jobqueue.ids import new_identity, session_name
 from jobqueue.models import Job, Worker
 from jobqueue.states import Blame
@@ -23,14 +22,6 @@ from tests.storage.making import refusing_ends, register, run_sql
 from tests.waiting import wait_until
 
 POSTGRES = pytest.mark.postgres_only("SQLite has no sessions")
-
-
-@pytest.fixture
-def events():
-    found = []
-    stop = subscribe(found.append)
-    yield found
-    stop()
 
 
 def claim_for(bench: Bench, worker, count: int = 1) -> list[Claim]:

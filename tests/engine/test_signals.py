@@ -50,14 +50,6 @@ def seen():
         yield found
 
 
-@pytest.fixture
-def events():
-    found = []
-    stop = subscribe(found.append)
-    yield found
-    stop()
-
-
 TASKS = pytest.mark.parametrize("task", [atomic_job, plain_job], ids=["atomic", "not atomic"])
 
 

@@ -9,7 +9,6 @@ from jobqueue import compat
 from jobqueue.compat import task_started
 from jobqueue.engine import atomic_run
 from jobqueue.engine.job_block import kept_connection, leave_kept_block
-from jobqueue.events import subscribe
 from jobqueue.storage.connections import discard
 from tests.app.models import Effect
 from tests.engine.bench import Bench, Ran, effects, leave
@@ -18,15 +17,6 @@ from tests.engine.tasks import atomic_job, plain_job
 from tests.storage.making import run_sql
 
 POSTGRES = pytest.mark.postgres_only("on SQLite the write lock is taken when the job starts")
-
-
-@pytest.fixture
-def events():
-    """The events of the test, as they happen."""
-    seen = []
-    stop = subscribe(seen.append)
-    yield seen
-    stop()
 
 
 @POSTGRES

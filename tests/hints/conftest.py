@@ -1,12 +1,10 @@
-"""What the tests of hints share: options in force, ears that listen, events that were emitted."""
+"""What the tests of hints share: options in force, and ears that listen."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-from jobqueue import events
-from jobqueue.events import Event
 from jobqueue.hints import breaker, redis_streams
 from tests.hints.ears import Ear
 
@@ -46,12 +44,3 @@ def no_loss(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine loses no hint either, where a test counts them."""
     monkeypatch.setattr(breaker, "BUDGET_SECONDS", 3_600.0)
     monkeypatch.setattr(redis_streams, "SEND_TIMEOUT_SECONDS", 30.0)
-
-
-@pytest.fixture
-def emitted() -> Iterator[list[Event]]:
-    """The events of this process since the test began."""
-    found: list[Event] = []
-    stop = events.subscribe(found.append)
-    yield found
-    stop()

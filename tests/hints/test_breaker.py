@@ -111,13 +111,13 @@ def test_recovery_lets_every_call_through_again(server: Server, breaker: Breaker
 
 
 def test_each_change_of_state_is_said_once(
-    server: Server, breaker: Breaker, emitted: list[Event]
+    server: Server, breaker: Breaker, events: list[Event]
 ) -> None:
     for error in (OSError("refused"), OSError("refused"), None, None):
         server.error = error
         breaker.call(server)
         server.now += PAUSE_SECONDS
-    assert [(e.name, e.level) for e in emitted] == [
+    assert [(e.name, e.level) for e in events] == [
         ("hints.sending_failed", logging.WARNING),
         ("hints.sending_recovered", logging.INFO),
     ]

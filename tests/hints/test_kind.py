@@ -78,14 +78,14 @@ def test_none_hears_nothing_and_loses_nothing(use: Use) -> None:
 
 @pytest.mark.parametrize("url", [None, "redis://:pa/ss#word@127.0.0.1:1/0", "http://127.0.0.1"])
 def test_enqueueing_never_fails_for_wrong_options(
-    use: Use, url: Any, emitted: list[Event], caplog: pytest.LogCaptureFixture
+    use: Use, url: Any, events: list[Event], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
     use(hints="redis", redis_url=url)
     for _ in range(3):
         hints.send("default", ["default"])
     assert hints.lost("default") == 3
-    assert [e.name for e in emitted if e.level >= logging.WARNING] == ["hints.sending_failed"]
+    assert [e.name for e in events if e.level >= logging.WARNING] == ["hints.sending_failed"]
     assert "REDIS_URL" in caplog.text
     assert "pa/ss" not in caplog.text
     assert "ss#word" not in caplog.text

@@ -98,32 +98,32 @@ def test_hints_of_one_call_are_bounded() -> None:
 
 
 def test_hints_are_heard_again_after_the_session_was_ended(
-    listen: Listen, emitted: list[Event]
+    listen: Listen, events: list[Event]
 ) -> None:
     ear = listen("default")
     end_other_sessions()
-    until(lambda: "hints.listening_failed" in [e.name for e in emitted])
+    until(lambda: "hints.listening_failed" in [e.name for e in events])
     until_heard(ear, "default")
     both = ["hints.listening_failed", "hints.listening_recovered"]
-    until(lambda: [e.name for e in emitted] == both)
+    until(lambda: [e.name for e in events] == both)
 
 
-def test_a_failed_notification_is_counted_and_not_raised(emitted: list[Event]) -> None:
+def test_a_failed_notification_is_counted_and_not_raised(events: list[Event]) -> None:
     with connection.execute_wrapper(refuse):
         hints.send("default", ["default"])
     assert hints.lost("default") == 1
-    assert [e.name for e in emitted if e.level >= logging.WARNING] == ["hints.sending_failed"]
+    assert [e.name for e in events if e.level >= logging.WARNING] == ["hints.sending_failed"]
 
 
 def test_a_listener_behind_a_pooler_says_once_that_it_hears_nothing(
-    pgbouncer: PgBouncer, emitted: list[Event], monkeypatch: pytest.MonkeyPatch
+    pgbouncer: PgBouncer, events: list[Event], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pooled = database(pgbouncer.url_of(connection.settings_dict["NAME"]))
     for key in ("HOST", "PORT"):
         monkeypatch.setitem(connection.settings_dict, key, pooled[key])
     listener = hints.listen("default", ["default"], lambda queue: None)
     listener.start()
-    until(lambda: [e.name for e in emitted] == ["hints.pooled"])
+    until(lambda: [e.name for e in events] == ["hints.pooled"])
     listener.stop()
     assert not listener.is_listening
 

@@ -72,7 +72,7 @@ def enqueue_many_times() -> None:
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("trouble", [closed_port, full_backlog, silent_server])
 def test_enqueueing_goes_on_while_redis_cannot_be_reached(
-    trouble: Any, use: Use, tries: list[int], emitted: list[Event]
+    trouble: Any, use: Use, tries: list[int], events: list[Event]
 ) -> None:
     server: AbstractContextManager[int] = trouble()
     with server as port:
@@ -82,13 +82,13 @@ def test_enqueueing_goes_on_while_redis_cannot_be_reached(
     assert Effect.objects.count() == ENQUEUES
     assert len(tries) == 1
     assert hints.lost("default") == ENQUEUES
-    assert [e.name for e in emitted if e.level >= logging.WARNING] == ["hints.sending_failed"]
-    assert sum(e.facts["count"] for e in emitted if e.name == "hints.lost") == ENQUEUES
+    assert [e.name for e in events if e.level >= logging.WARNING] == ["hints.sending_failed"]
+    assert sum(e.facts["count"] for e in events if e.name == "hints.lost") == ENQUEUES
 
 
 @pytest.mark.django_db(transaction=True)
 def test_enqueueing_goes_on_with_a_wrong_password(
-    redis: Redis, redis_server: RedisServer, use: Use, tries: list[int], emitted: list[Event]
+    redis: Redis, redis_server: RedisServer, use: Use, tries: list[int], events: list[Event]
 ) -> None:
     redis.config_set("requirepass", "right")
     use(hints="redis", redis_url=redis_server.url.replace("//", f"//:{PASSWORD}@"))
@@ -97,12 +97,12 @@ def test_enqueueing_goes_on_with_a_wrong_password(
     assert Effect.objects.count() == ENQUEUES
     assert len(tries) == 1
     assert hints.lost("default") == ENQUEUES
-    (failed,) = [e for e in emitted if e.name == "hints.sending_failed"]
+    (failed,) = [e for e in events if e.name == "hints.sending_failed"]
     assert "AuthenticationError" in failed.facts["error"]
 
 
 def test_sending_recovers_by_itself(
-    redis: Redis, redis_server: RedisServer, listen: Listen, emitted: list[Event]
+    redis: Redis, redis_server: RedisServer, listen: Listen, events: list[Event]
 ) -> None:
     ear = listen("default")
     stop_the_breakers_clock()
@@ -112,7 +112,7 @@ def test_sending_recovers_by_itself(
     redis_server.resume()
     start_the_breakers_clock_after_the_pause()
     until_heard(ear, "default")
-    assert "hints.sending_recovered" in [e.name for e in emitted]
+    assert "hints.sending_recovered" in [e.name for e in events]
 
 
 # --- B29: the listener after trouble --------------------------------------------------------------
@@ -135,7 +135,7 @@ def test_hints_are_heard_again_after_connections_are_killed(redis: Redis, listen
 
 
 def test_hints_are_heard_again_after_the_password_was_rotated_and_rotated_back(
-    redis: Redis, listen: Listen, emitted: list[Event]
+    redis: Redis, listen: Listen, events: list[Event]
 ) -> None:
     ear = listen("default")
     redis.config_set("requirepass", "new")
@@ -143,7 +143,7 @@ def test_hints_are_heard_again_after_the_password_was_rotated_and_rotated_back(
     until(lambda: not ear.listener.is_listening)
     redis.config_set("requirepass", "")
     until_heard(ear, "default")
-    until(lambda: said(emitted) == ["hints.listening_failed", "hints.listening_recovered"])
+    until(lambda: said(events) == ["hints.listening_failed", "hints.listening_recovered"])
 
 
 def test_hints_are_heard_again_after_a_failover_to_a_replica_and_back(
@@ -173,12 +173,12 @@ def test_a_frozen_redis_is_left_and_heard_again(
 
 
 def test_a_listener_started_while_redis_is_away_hears_later(
-    redis: Redis, redis_server: RedisServer, listen: Listen, emitted: list[Event]
+    redis: Redis, redis_server: RedisServer, listen: Listen, events: list[Event]
 ) -> None:
     redis_server.halt()
     deaf = hints.listen("default", ["default"], lambda queue: None)
     deaf.start()
-    until(lambda: said(emitted) == ["hints.listening_failed"])
+    until(lambda: said(events) == ["hints.listening_failed"])
     redis_server.resume()
     until(lambda: deaf.is_listening)
     deaf.stop()
@@ -193,22 +193,22 @@ def test_after_a_reconnection_every_queue_is_looked_at(
 
 
 def test_an_error_of_the_worker_does_not_end_the_listener(
-    redis: Redis, listen: Listen, monkeypatch: pytest.MonkeyPatch, emitted: list[Event]
+    redis: Redis, listen: Listen, monkeypatch: pytest.MonkeyPatch, events: list[Event]
 ) -> None:
     ear = listen("default")
     monkeypatch.setattr(ear.listener, "_on_hint", fail_once_for(ear, ValueError("of the worker")))
     until_heard(ear, "default")
-    until(lambda: said(emitted) == ["hints.listening_failed", "hints.listening_recovered"])
+    until(lambda: said(events) == ["hints.listening_failed", "hints.listening_recovered"])
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_listener_that_ends_by_force_says_so(
-    redis: Redis, listen: Listen, monkeypatch: pytest.MonkeyPatch, emitted: list[Event]
+    redis: Redis, listen: Listen, monkeypatch: pytest.MonkeyPatch, events: list[Event]
 ) -> None:
     ear = listen("default")
     monkeypatch.setattr(ear.listener, "_on_hint", fail_once_for(ear, SystemExit()))
     hints.send("default", ["default"])
-    until(lambda: said(emitted) == ["hints.listener_ended"])
+    until(lambda: said(events) == ["hints.listener_ended"])
 
 
 # --- B39: full, evicting, flushed -----------------------------------------------------------------
@@ -243,7 +243,7 @@ def test_hints_are_heard_again_after_a_flush(redis: Redis, listen: Listen, wants
 
 
 def test_a_key_of_somebody_else_in_our_place_is_reported_and_outlived(
-    redis: Redis, listen: Listen, emitted: list[Event]
+    redis: Redis, listen: Listen, events: list[Event]
 ) -> None:
     ear = listen("default")
     (key,) = redis.keys("*")
@@ -251,14 +251,14 @@ def test_a_key_of_somebody_else_in_our_place_is_reported_and_outlived(
     until(lambda: not ear.listener.is_listening)
     redis.delete(key)
     until_heard(ear, "default")
-    assert "WRONGTYPE" in emitted[0].facts["error"]
+    assert "WRONGTYPE" in events[0].facts["error"]
 
 
 # --- secrets --------------------------------------------------------------------------------------
 
 
 def test_passwords_never_reach_the_logs(
-    use: Use, emitted: list[Event], caplog: pytest.LogCaptureFixture
+    use: Use, events: list[Event], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
     with closed_port() as port:
@@ -266,7 +266,7 @@ def test_passwords_never_reach_the_logs(
         hints.send("default", ["default"])
         deaf = hints.listen("default", ["default"], lambda queue: None)
         deaf.start()
-        until(lambda: "hints.listening_failed" in said(emitted))
+        until(lambda: "hints.listening_failed" in said(events))
         deaf.stop()
     assert "hints.sending_failed" in caplog.text
     assert PASSWORD not in caplog.text
@@ -277,8 +277,8 @@ def test_a_password_that_the_server_repeats_is_blanked() -> None:
     assert describe(ValueError(answer), [PASSWORD]).endswith("beginning with: '***'")
 
 
-def said(emitted: list[Event]) -> list[str]:
-    return [e.name for e in emitted if e.name.startswith("hints.listen")]
+def said(events: list[Event]) -> list[str]:
+    return [e.name for e in events if e.name.startswith("hints.listen")]
 
 
 def fail_once_for(ear: Ear, error: BaseException) -> Any:

@@ -8,7 +8,6 @@ from django.utils import timezone
 
 from jobqueue.conf import LOCK_LOOK_SECONDS
 from jobqueue.engine.recovery import Death, recover
-from jobqueue.events import subscribe
 from jobqueue.ids import lock_key, new_identity
 from jobqueue.models import Job, Worker
 from jobqueue.runtime import reaper as reaper_module
@@ -72,14 +71,6 @@ def lives(bench: Bench):
     yield take
     for connection in opened:
         connection.close()
-
-
-@pytest.fixture
-def events():
-    found = []
-    stop = subscribe(found.append)
-    yield found
-    stop()
 
 
 def is_dead(worker) -> bool:

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from jobqueue.events import subscribe
 from jobqueue.runtime import restarts as restarts_module
 from jobqueue.runtime import supervisor as supervisor_module
 from jobqueue.runtime import upkeep as upkeep_module
@@ -29,14 +28,6 @@ def clock(monkeypatch):
     for module in (supervisor_module, restarts_module, upkeep_module):
         monkeypatch.setattr(module, "time", fake)
     return fake
-
-
-@pytest.fixture
-def events():
-    found = []
-    stop = subscribe(found.append)
-    yield found
-    stop()
 
 
 @pytest.fixture

@@ -37,6 +37,7 @@ export function LiveProvider({ children }: { children: ReactNode }) {
   const queries = useQueryClient();
   const [connection] = useState(() => new LiveConnection(socketUrl()));
   const phase = useSyncExternalStore(connection.watch, () => connection.phase);
+  const refused = useSyncExternalStore(connection.watch, () => connection.hasRefused);
   const lostAt = useSyncExternalStore(reach.watch, () => reach.lostAt);
   const [paused, setPaused] = useState(false);
   const [frozen, setFrozen] = useState(false);
@@ -68,6 +69,7 @@ export function LiveProvider({ children }: { children: ReactNode }) {
 
   const mode = modeOf({
     phase,
+    refused,
     hasSocket: socketUrl() !== "",
     failures: connection.failures,
     paused: paused || frozen,
@@ -118,7 +120,6 @@ export function useTopic(topic: Topic | null, listener: Listener, again = ""): v
       params: () => latest.current.params(),
       onChanges: (changes) => latest.current.onChanges(changes),
       onResync: (reason) => latest.current.onResync(reason),
-      onRefused: (problem) => latest.current.onRefused?.(problem),
     });
     return () => {
       subscription.current?.end();

@@ -26,14 +26,13 @@ let sockets: Socket[];
 let timers: Map<number, [() => void, number]>;
 let now: number;
 let connection: LiveConnection;
-let heard: { changes: unknown[]; resyncs: string[]; problems: string[] };
+let heard: { changes: unknown[]; resyncs: string[] };
 
 const hello = { type: "hello", version: 1, time: "", user: "kim", permissions: ["view"] };
 const listener = {
   params: () => ({ filter: "state:dead" }),
   onChanges: (changes: unknown) => heard.changes.push(changes),
   onResync: (reason: string) => heard.resyncs.push(reason),
-  onRefused: (problem: { code: string }) => heard.problems.push(problem.code),
 };
 const last = (): Socket => sockets.at(-1) as Socket;
 const subscribed = () => last().sent.at(-1) as { id: string };
@@ -48,7 +47,7 @@ beforeEach(() => {
   sockets = [];
   timers = new Map();
   now = 0;
-  heard = { changes: [], resyncs: [], problems: [] };
+  heard = { changes: [], resyncs: [] };
   let next = 0;
   const environment: Environment = {
     open: () => {
@@ -114,13 +113,22 @@ describe("a connection", () => {
     expect(heard.changes).toHaveLength(2);
   });
 
-  it("tells a subscription that it was refused", () => {
+  it("knows that a subscription was refused until it is asked for anew, or ends", () => {
     last().says(hello);
-    connection.subscribe("jobs", listener);
-    const problem = { code: "invalid-filter", detail: "…" };
-    last().says({ type: "error", id: subscribed().id, problem });
-    last().says({ type: "error", id: null, problem });
-    expect(heard.problems).toEqual(["invalid-filter"]);
+    const jobs = connection.subscribe("jobs", listener);
+    const refused = () => {
+      const problem = { code: "invalid-filter", detail: "…" };
+      last().says({ type: "error", id: subscribed().id, problem });
+      last().says({ type: "error", id: null, problem });
+      return connection.hasRefused;
+    };
+    expect(connection.hasRefused).toBe(false);
+    expect(refused()).toBe(true);
+    jobs.again();
+    expect(connection.hasRefused).toBe(false);
+    expect(refused()).toBe(true);
+    jobs.end();
+    expect(connection.hasRefused).toBe(false);
   });
 
   it("takes new permissions without asking for everything again", () => {

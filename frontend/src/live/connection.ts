@@ -12,7 +12,6 @@ import {
   FORBIDDEN,
   MAX_LAG_SECONDS,
   type Params,
-  type Problem,
   type ServerFrame,
   SIGNED_OUT,
   TOO_MANY,
@@ -34,7 +33,6 @@ export interface Listener {
   onChanges(changes: unknown): void;
   /** Read everything again: something was missed. */
   onResync(reason: string): void;
-  onRefused?(problem: Problem): void;
 }
 
 interface Subscription {
@@ -42,6 +40,7 @@ interface Subscription {
   topic: Topic;
   listener: Listener;
   seq: number | null;
+  refused: boolean;
 }
 
 export interface Environment {
@@ -83,7 +82,7 @@ export class LiveConnection {
     private readonly environment: Environment = browser,
   ) {}
 
-  /** Call `watcher` whenever the phase or the permissions change; return the way to stop it. */
+  /** Call `watcher` whenever the phase, the permissions or `hasRefused` change; return its end. */
   watch = (watcher: () => void): (() => void) => {
     this.watchers.add(watcher);
     return () => this.watchers.delete(watcher);
@@ -93,10 +92,15 @@ export class LiveConnection {
     return this.phase === "open" || this.phase === "lagging";
   }
 
+  /** Whether the server tells nothing of a topic that is shown: it has to be asked then. */
+  get hasRefused(): boolean {
+    return [...this.subscriptions.values()].some((each) => each.refused);
+  }
+
   /** Subscribe now and after each reconnection. `again` does so with what `params` says by then. */
   subscribe(topic: Topic, listener: Listener): { again: () => void; end: () => void } {
     const id = `s${this.next++}`;
-    const subscription = { id, topic, listener, seq: null };
+    const subscription = { id, topic, listener, seq: null, refused: false };
     this.subscriptions.set(id, subscription);
     if (this.isOpen) this.ask(subscription);
     return {
@@ -105,6 +109,7 @@ export class LiveConnection {
       },
       end: () => {
         if (this.subscriptions.delete(id) && this.isOpen) this.send({ type: "unsubscribe", id });
+        if (subscription.refused) this.tell();
       },
     };
   }
@@ -151,7 +156,7 @@ export class LiveConnection {
     if (frame?.type === "hello") this.greeted(frame.permissions);
     else if (frame?.type === "event") this.event(frame.id, frame.seq, frame.changes);
     else if (frame?.type === "resync") this.resync(frame.id, frame.seq, frame.reason);
-    else if (frame?.type === "error") this.refused(frame.id, frame.problem);
+    else if (frame?.type === "error") this.refused(frame.id);
     else if (frame?.type === "pong") {
       this.become((frame.lag_seconds ?? 0) > MAX_LAG_SECONDS ? "lagging" : "open");
     }
@@ -190,9 +195,11 @@ export class LiveConnection {
     subscription.listener.onResync(reason);
   }
 
-  private refused(id: string | null, problem: Problem): void {
+  private refused(id: string | null): void {
     const subscription = id === null ? undefined : this.subscriptions.get(id);
-    subscription?.listener.onRefused?.(problem);
+    if (subscription === undefined) return;
+    subscription.refused = true;
+    this.tell();
   }
 
   private closed(code: number): void {
@@ -228,6 +235,10 @@ export class LiveConnection {
 
   private ask(subscription: Subscription): void {
     subscription.seq = null;
+    if (subscription.refused) {
+      subscription.refused = false;
+      this.tell();
+    }
     const { id, topic, listener } = subscription;
     this.send({ type: "subscribe", id, topic, params: listener.params() });
   }

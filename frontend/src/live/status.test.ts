@@ -4,6 +4,7 @@ import { intervalOf, modeOf, type Situation } from "./status";
 
 const live: Situation = {
   phase: "open",
+  refused: false,
   hasSocket: true,
   failures: 0,
   paused: false,
@@ -19,6 +20,7 @@ describe("the status line", () => {
     ["polling", { phase: "waiting", failures: 1 }],
     ["polling", { phase: "connecting", failures: 2 }],
     ["polling", { phase: "lagging" }],
+    ["polling", { refused: true }],
     ["polling", { phase: "waiting", hasSocket: false }],
     ["offline", { phase: "waiting", failures: 1, lostAt: 1 }],
     ["paused", { paused: true }],

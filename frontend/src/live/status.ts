@@ -8,6 +8,8 @@ export type Mode = "live" | "connecting" | "polling" | "paused" | "offline" | "s
 
 export interface Situation {
   phase: Phase;
+  /** It is open, and the server tells nothing of some of what is shown. */
+  refused: boolean;
   /** There is a WebSocket to connect to. */
   hasSocket: boolean;
   /** Tries that failed since it was last open. */
@@ -22,7 +24,7 @@ export interface Situation {
 export function modeOf(situation: Situation): Mode {
   if (situation.phase === "signed-out" || situation.phase === "forbidden") return "signed-out";
   if (situation.paused || situation.hidden) return "paused";
-  if (situation.phase === "open") return "live";
+  if (situation.phase === "open") return situation.refused ? "polling" : "live";
   if (situation.lostAt !== null) return "offline";
   if (situation.hasSocket && situation.failures === 0 && situation.phase !== "lagging") {
     return "connecting";

@@ -16,6 +16,7 @@ from jobqueue.limits import queue_key
 from jobqueue.management.formats import queue_name
 from jobqueue.management.jobs_commands.base import Shell, Subcommand, add_json
 from jobqueue.management.jobs_commands.table import render
+from jobqueue.management.jobs_commands.unheard import add_force, refuse_unheard
 
 NUMBERS = ("running", "rate", "per")
 
@@ -40,6 +41,7 @@ class Limits(Subcommand):
         add("--lift", action="store_true", help="let any number start")
         add("--reset", action="store_true", help="let the numbers of the code hold again")
         add("--reason", default="", help="why, for whoever wonders")
+        add_force(parser)
         add_json(parser)
 
     def run(self, shell: Shell, options: Mapping[str, Any]) -> None:
@@ -53,6 +55,8 @@ class Limits(Subcommand):
             raise CommandError(
                 "To change a limit give its key (or --queue), and numbers, --lift or --reset."
             )
+        if options["queue"] is not None and not (options["force"] or options["reset"]):
+            refuse_unheard(shell, options["queue"])
         try:
             shell.report(_changed(shell, key, given, options))
         except InvalidArgument as error:

@@ -116,7 +116,7 @@ def _activity(shell: Shell) -> Iterator[str]:
 def _spread(spread: control.statistics.Spread) -> str:
     if spread.p50 is None or spread.p95 is None:
         return "–"
-    return f"{spread.p50:.3g} s, one in twenty {spread.p95:.3g} s"
+    return f"{spread.p50:.3g} s (p50), {spread.p95:.3g} s (p95)"
 
 
 def _document(

@@ -23,11 +23,11 @@ from jobqueue.api.resources.jobs.documents import JobDetail
 from jobqueue.api.resources.jobs.fields import Text
 from jobqueue.api.resources.jobs.one import JobResource
 from jobqueue.api.serializers import StrictSerializer
+from jobqueue.conf import MAX_JOB_REASON_LENGTH
 from jobqueue.engine.operations import ASKED
 from jobqueue.exceptions import WrongState
 from jobqueue.states import State
 
-MAX_REASON_LENGTH = 64
 PROBLEMS = ("job-not-found", "wrong-state", "row-locked", "invalid-argument")
 ALREADY: dict[str, frozenset[State]] = {
     "cancel": frozenset({State.CANCELLED}),
@@ -41,7 +41,7 @@ ALREADY: dict[str, frozenset[State]] = {
 class Reason(StrictSerializer):
     """Why; it is kept with the action and with the job."""
 
-    reason = Text(required=False, allow_blank=True, default="", max_length=MAX_REASON_LENGTH)
+    reason = Text(required=False, allow_blank=True, default="", max_length=MAX_JOB_REASON_LENGTH)
 
 
 class Cancel(Reason):

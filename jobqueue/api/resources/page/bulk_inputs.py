@@ -8,11 +8,10 @@ from rest_framework import serializers
 
 from jobqueue.api.inputs import Flag, Number
 from jobqueue.api.problems import FieldError, Problem
-from jobqueue.api.resources.jobs.acting import MAX_REASON_LENGTH
 from jobqueue.api.resources.jobs.choosing import check_filter
 from jobqueue.api.resources.jobs.fields import Moment, Priority, Text
 from jobqueue.api.serializers import StrictSerializer
-from jobqueue.conf import MAX_QUEUE_NAME_LENGTH
+from jobqueue.conf import MAX_JOB_REASON_LENGTH, MAX_QUEUE_NAME_LENGTH
 from jobqueue.engine.bulk import MAX_BULK_IDS, MAX_SPREAD_SECONDS
 from jobqueue.engine.bulk_plan import BULK_VERBS
 from jobqueue.exceptions import InvalidFilter
@@ -43,7 +42,7 @@ class BulkInput(StrictSerializer):
         required=False,
         allow_blank=True,
         default="",
-        max_length=MAX_REASON_LENGTH,
+        max_length=MAX_JOB_REASON_LENGTH,
         help_text="For cancel and discard.",
     )
 

@@ -22,7 +22,8 @@ from jobqueue.compat import DEFAULT_TASK_QUEUE_NAME
 from jobqueue.conf import jobqueue_aliases, options_for
 from jobqueue.engine.registry import autodiscover, registry
 from jobqueue.events import emit
-from jobqueue.filters import InvalidFilter, Term, parse, term
+from jobqueue.exceptions import InvalidFilter
+from jobqueue.filters import Term, parse, term
 from jobqueue.models import Queue, Schedule
 from jobqueue.states import State
 

@@ -18,13 +18,13 @@ from jobqueue.conf import RELEASE_UNSTARTED_SECONDS, Options
 from jobqueue.engine.announcements import announce_superseded
 from jobqueue.engine.limits import Taken, Wish, admit, claim_free, seed, take, take_alone
 from jobqueue.hints import Listener
-from jobqueue.runtime.appetite import Appetite
+from jobqueue.runtime.blocking_claim import BlockingClaim
 from jobqueue.runtime.discovery import Discovery
-from jobqueue.runtime.holdings import Holdings
+from jobqueue.runtime.held_jobs import HeldJobs
 from jobqueue.runtime.ledger import ENOUGH_EMPTY_LOOKS
-from jobqueue.runtime.lookout import Lookout
-from jobqueue.runtime.openings import Openings
-from jobqueue.runtime.patience import Patience
+from jobqueue.runtime.prefetch import Prefetch
+from jobqueue.runtime.queue_scan import QueueScan
+from jobqueue.runtime.rate_windows import RateWindows
 from jobqueue.runtime.recycling import Recycling
 from jobqueue.runtime.slots import AsyncSlots, Finished, ThreadSlots
 from jobqueue.runtime.spec import ChildSpec
@@ -50,9 +50,9 @@ class Claimer:
         tasks: Mapping[str, JobTask[..., Any]],
         threads: ThreadSlots,
         coroutines: AsyncSlots,
-        held: Holdings,
+        held: HeldJobs,
         recycling: Recycling,
-        patience: Patience,
+        blocking_claim: BlockingClaim,
     ) -> None:
         self.tasks = dict(tasks)
         self._spec = spec
@@ -61,11 +61,11 @@ class Claimer:
         self._coroutines = coroutines
         self._held = held
         self._recycling = recycling
-        self._patience = patience
-        self._for_threads = self._lookout(is_async=False)
-        self._for_loop = self._lookout(is_async=True)
-        self._appetite = Appetite(spec.threads, options.batch)
-        self._openings = Openings()
+        self._blocking_claim = blocking_claim
+        self._for_threads = self._scan(is_async=False)
+        self._for_loop = self._scan(is_async=True)
+        self._prefetch = Prefetch(spec.threads, options.batch)
+        self._rate_windows = RateWindows()
         self._discovery = Discovery()
         self._heard_of: set[str] = set()
         self._is_hinted = False
@@ -82,7 +82,7 @@ class Claimer:
         if self._looks_at_once:
             return 0.0
         rest = min(self._for_threads.rest_seconds, self._for_loop.rest_seconds)
-        return min(rest, self._openings.next_seconds)
+        return min(rest, self._rate_windows.next_seconds)
 
     @property
     def empty_looks(self) -> int:
@@ -106,22 +106,22 @@ class Claimer:
         """Claim for the free slots, and what will start within a moment; return how many."""
         self._looks_at_once = False
         running, waiting = self._threads.running, self._threads.waiting
-        room = self._appetite.room(running, waiting)
-        limited = self._appetite.limited_room(running, waiting, self._threads.waiting_first)
+        room = self._prefetch.room(running, waiting)
+        limited = self._prefetch.limited_room(running, waiting, self._threads.waiting_first)
         claimed = self._fetch(storage, listener, self._for_threads, room, limited)
         room = min(self._coroutines.count - self._coroutines.running, self._options.batch)
         claimed += self._fetch(storage, listener, self._for_loop, room, room)
         is_idle = self._threads.running < self._threads.count
         if is_idle and self._recycling.room(1) > 0:
-            self._patience.look(storage, self._spec.queues, self.tasks)
+            self._blocking_claim.look(storage, self._spec.queues, self.tasks)
         listener.want(is_idle)
         return claimed
 
     def collect(self, storage: Storage, *, is_ending: bool) -> int:
         """Take on what was claimed in line, or give it back; return how many. At every turn."""
         if is_ending:
-            self._patience.stop()
-        found = self._patience.collect()
+            self._blocking_claim.stop()
+        found = self._blocking_claim.collect()
         is_unwanted = is_ending or self._recycling.room(1) <= 0
         if is_unwanted:
             _release(storage, found)
@@ -136,35 +136,33 @@ class Claimer:
         return self._take(storage, take_alone(storage, wish))
 
     def _fetch(
-        self, storage: Storage, listener: Listener, lookout: Lookout, room: int, limited_room: int
+        self, storage: Storage, listener: Listener, scan: QueueScan, room: int, limited_room: int
     ) -> int:
-        if room <= 0 or not lookout.is_due:
+        if room <= 0 or not scan.is_due:
             return 0
         # Those refused count on top, or they would keep their place before others for ever.
-        room = self._recycling.room(room + lookout.refused)
+        room = self._recycling.room(room + scan.refused)
         if room <= 0:
             return 0
-        queues, behind = lookout.look(storage)
+        queues, behind = scan.look(storage)
         taken = Taken()
         if queues:
-            wish = Wish(
-                self._spec.identity_id, queues, lookout.tasks, behind, self._spec.strict_order
-            )
-            if lookout.has_limited and limited_room > 0:
+            wish = Wish(self._spec.identity_id, queues, scan.tasks, behind, self._spec.strict_order)
+            if scan.has_limited and limited_room > 0:
                 taken = take(storage, wish, room, limited_room)
-                lookout.learn(taken)
-                self._openings.note(taken.opens)
+                scan.learn(taken)
+                self._rate_windows.note(taken.opens)
             else:
                 taken.claims = claim_free(storage, wish, room)
             self._share_hint(listener, queues, is_full=len(taken) == room)
         if len(taken):
-            lookout.found_something()
-        elif lookout.found_nothing(storage, taken):
+            scan.found_something()
+        elif scan.found_nothing(storage, taken):
             self._looks_at_once = True
         kept = self._take(storage, taken)
-        lookout.refused = min(len(taken) - kept, self._threads.count)
+        scan.refused = min(len(taken) - kept, self._threads.count)
         if len(taken) and not kept:
-            lookout.rest()  # all were handed back: claiming them again at once would go on for ever
+            scan.rest()  # all were handed back: claiming them again at once would go on for ever
         return kept
 
     def _share_hint(self, listener: Listener, queues: list[str], *, is_full: bool) -> None:
@@ -187,7 +185,7 @@ class Claimer:
     def _put(self, claim: Claim, *, is_first: bool = False) -> bool:
         """Hand a claim to a slot; return False if it is not to be kept."""
         is_async = self.tasks[claim.task].is_async  # a coroutine waits behind nobody
-        if not (is_async or is_first or self._appetite.may_wait(claim, self._threads.waiting)):
+        if not (is_async or is_first or self._prefetch.may_wait(claim, self._threads.waiting)):
             return False
         if claim.id in self._held:
             return False
@@ -213,7 +211,7 @@ class Claimer:
             self._held.pop(claim.id, None)
         if claims:
             self._recycling.took(-len(claims))
-            self._appetite.gave_back()
+            self._prefetch.gave_back()
         hints.send(self._spec.backend, {claim.queue for claim in claims}, storage.connection)
 
     def have_ended(self, storage: Storage, finished: Sequence[Finished]) -> None:
@@ -222,7 +220,7 @@ class Claimer:
             if self.tasks[ended.claim.task].is_async:
                 self._coroutines.done()
             else:
-                self._appetite.learn(ended)
+                self._prefetch.learn(ended)
         for queue in {ended.claim.queue for ended, _ in finished}:
             self._for_threads.has_ended(queue)
             self._for_loop.has_ended(queue)
@@ -230,7 +228,7 @@ class Claimer:
 
     def open_rates(self, storage: Storage) -> None:
         """Let start what waited for a rate whose next period has begun."""
-        if due := self._openings.due():
+        if due := self._rate_windows.due():
             self._let_start(storage, due)
             self._look_again()  # a queue may be among them
 
@@ -240,8 +238,8 @@ class Claimer:
         if not found:
             return
         self.tasks |= found
-        for lookout, is_async in ((self._for_threads, False), (self._for_loop, True)):
-            lookout.tasks = self._names(is_async=is_async)
+        for scan, is_async in ((self._for_threads, False), (self._for_loop, True)):
+            scan.tasks = self._names(is_async=is_async)
         if self.has_coroutines:
             self._coroutines.start()
         storage.update_worker_tasks(self._spec.identity_id, sorted(self.tasks))
@@ -250,7 +248,7 @@ class Claimer:
     def _let_start(self, storage: Storage, keys: Iterable[str | None]) -> None:
         """Admit the next jobs of keys that have got room, and look for them."""
         admitted = admit(storage, keys)
-        self._openings.note(admitted.opens)
+        self._rate_windows.note(admitted.opens)
         if admitted.queues:
             self._look_again()
             hints.send(self._spec.backend, admitted.queues, storage.connection)
@@ -262,10 +260,10 @@ class Claimer:
     def _names(self, *, is_async: bool) -> tuple[str, ...]:
         return tuple(sorted(n for n, task in self.tasks.items() if task.is_async == is_async))
 
-    def _lookout(self, *, is_async: bool) -> Lookout:
+    def _scan(self, *, is_async: bool) -> QueueScan:
         names = self._names(is_async=is_async)
         poll = self._options.poll_seconds
-        return Lookout(
+        return QueueScan(
             names,
             self._spec.queues,
             min(poll, UNTIL_EMPTY_POLL) if self._spec.until_empty else poll,

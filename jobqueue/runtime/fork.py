@@ -17,7 +17,7 @@ from typing import Any
 from django.db import connections
 from django.db.backends.signals import connection_created
 
-from jobqueue.runtime.orders import IGNORED
+from jobqueue.runtime.stop_orders import IGNORED
 
 _sessions: weakref.WeakSet[Any] = weakref.WeakSet()
 _mask = threading.local()  # each thread forks for itself

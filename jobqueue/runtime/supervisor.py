@@ -25,14 +25,14 @@ from jobqueue.engine import delivery
 from jobqueue.engine.recovery import Death
 from jobqueue.events import emit
 from jobqueue.ids import new_identity
+from jobqueue.runtime.child_recovery import ChildRecovery
 from jobqueue.runtime.children import Child, bury_orphans, has_decided, reason_of, start_child
 from jobqueue.runtime.deadlines import Deadlines
 from jobqueue.runtime.exit_codes import ABORTED, CLEAN, LEASE_LOST, MISCONFIGURED, RECYCLED
-from jobqueue.runtime.janitor import Janitor
 from jobqueue.runtime.ledger import ENOUGH_EMPTY_LOOKS, Counters
-from jobqueue.runtime.orders import ABORT, DRAIN
 from jobqueue.runtime.restarts import Restarts
 from jobqueue.runtime.shutdown import STOP_SIGNALS, SignalBox
+from jobqueue.runtime.stop_orders import ABORT, DRAIN
 from jobqueue.runtime.terminal import shows_status, waiting_for
 from jobqueue.runtime.upkeep import Upkeep
 from jobqueue.runtime.worker_plan import WorkerPlan
@@ -44,7 +44,7 @@ TICK_SECONDS = 0.25
 """Longest pause of the main loop between two looks at everything."""
 ABORT_SECONDS = 1.0
 """How long a child may take to exit once it was told to, before it is killed."""
-JANITOR_SECONDS = 5.0
+RECOVERY_SECONDS = 5.0
 """How long this process goes on giving back what its children held, once it is to end at once."""
 SIGNALS_SECONDS = 5.0
 """How long this process waits at its end for receivers of signals about jobs that died."""
@@ -59,7 +59,7 @@ class Supervisor:
         self.direct = direct
         self.identity = new_identity()
         self.children: list[Child] = []
-        self._janitor = Janitor(options, direct)
+        self._recovery = ChildRecovery(options, direct)
         self._upkeep = Upkeep(plan, options, direct)
         self._deadlines = Deadlines(options, _is_one_host(options))
         self._stop_signals = 0
@@ -85,7 +85,7 @@ class Supervisor:
             sender=Supervisor, worker=self.identity, queues=self.plan.queues
         )
         delivery.begin()
-        self._janitor.loop.start()
+        self._recovery.loop.start()
         self._upkeep.start()
         try:
             while not self._is_over():
@@ -135,7 +135,7 @@ class Supervisor:
         A database that is away must not keep this process; then reapers find what is left.
         """
         ended = self._is_stopping and not self.children
-        return ended and (self._janitor.is_done or self._is_grace_over)
+        return ended and (self._recovery.is_done or self._is_grace_over)
 
     def _is_healthy(self) -> bool:
         return not self._is_stopping and any(c.ledger.counters().is_ready for c in self.children)
@@ -148,7 +148,7 @@ class Supervisor:
             and len(workers) == len(self.children)
             and idle
             and self._upkeep.found_nothing
-            and self._janitor.is_done
+            and self._recovery.is_done
         )
 
     # --- children ----------------------------------------
@@ -225,7 +225,9 @@ class Supervisor:
             blamed=not stopped and decision != LEASE_LOST,
             stopped=stopped,
         )
-        self._janitor.report(sentence.as_death(child.identity, child.ledger) if sentence else death)
+        self._recovery.report(
+            sentence.as_death(child.identity, child.ledger) if sentence else death
+        )
 
     def _note_drained(self) -> None:
         """Do without a process that an operator has drained; without the last one, stop."""
@@ -275,7 +277,7 @@ class Supervisor:
             child.process.kill()
             self._on_exit(child, child.process.wait())
         self._upkeep.stop()
-        self._janitor.close(JANITOR_SECONDS)
+        self._recovery.close(RECOVERY_SECONDS)
         delivery.end(SIGNALS_SECONDS)
         signals.worker_stopped.send_robust(sender=Supervisor, worker=self.identity)
         emit("worker.stopped", worker=self.identity, code=self._exit_code)

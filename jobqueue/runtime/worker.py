@@ -30,19 +30,19 @@ from jobqueue.engine.outcomes import Ended
 from jobqueue.engine.runs import Run, prepare
 from jobqueue.events import emit, line_of
 from jobqueue.runtime import fork
+from jobqueue.runtime.blocking_claim import BlockingClaim
 from jobqueue.runtime.claiming import Claimer
 from jobqueue.runtime.code_files import CodeFiles
 from jobqueue.runtime.exit_codes import CLEAN, LEASE_LOST, RECYCLED
 from jobqueue.runtime.heartbeat import Heartbeat
-from jobqueue.runtime.holdings import Holdings
+from jobqueue.runtime.held_jobs import HeldJobs
 from jobqueue.runtime.ledger import Counters, Ledger
 from jobqueue.runtime.logs import configure
-from jobqueue.runtime.orders import ignore_signals, obey
-from jobqueue.runtime.patience import Patience
 from jobqueue.runtime.recycling import Recycling
 from jobqueue.runtime.reporter import Reporter
 from jobqueue.runtime.slots import AsyncSlots, Finished, Outbox, ThreadSlots
 from jobqueue.runtime.spec import ChildSpec
+from jobqueue.runtime.stop_orders import ignore_signals, obey
 from jobqueue.runtime.watchdog import Watchdog
 from jobqueue.states import Blame
 from jobqueue.storage import Storage, storage_for
@@ -85,7 +85,7 @@ class Worker:
         self._coroutines = AsyncSlots(
             1 if spec.alone else ASYNC_SLOTS, self._ledger, self._outbox, self._make
         )
-        self._held = Holdings(self.drain)
+        self._held = HeldJobs(self.drain)
         self._connection = self.environment.open_connection()
         self._heartbeat = Heartbeat(self.environment, self._held, self._on_lease_lost)
         self._reporter = Reporter(self.environment)
@@ -105,7 +105,7 @@ class Worker:
             self._coroutines,
             self._held,
             self._recycling,
-            Patience(
+            BlockingClaim(
                 self.environment,
                 spec.backend,
                 self._wake.set,

@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from jobqueue.engine.starvation import claim_in_line
 from jobqueue.models import Job
-from jobqueue.runtime import patience as patience_module
-from jobqueue.runtime.patience import Patience
+from jobqueue.runtime import blocking_claim as blocking_claim_module
+from jobqueue.runtime.blocking_claim import BlockingClaim
 from jobqueue.storage import storage_for
 from jobqueue.storage.connections import open_connection, transaction_on
 from tests.engine.bench import Bench, Ran
@@ -136,7 +136,7 @@ def test_nothing_is_claimed_in_line_that_should_not_be(bench: Bench, why):
 
 def test_overlapping_enqueues_do_not_keep_a_worker_away_for_ever(bench: Bench, monkeypatch):
     """Four callers, each in its transaction most of the time: the row is never free by itself."""
-    monkeypatch.setattr(patience_module, "TWIN_PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(blocking_claim_module, "TWIN_PATIENCE_SECONDS", 0.0)
     job = overdue(enqueue())
     stop, errors, woken = threading.Event(), [], threading.Event()
 
@@ -154,7 +154,7 @@ def test_overlapping_enqueues_do_not_keep_a_worker_away_for_ever(bench: Bench, m
             connections.close_all()
 
     callers = [threading.Thread(target=call) for _ in range(4)]
-    waiting = Patience(bench.environment, "default", woken.set, lambda: True)
+    waiting = BlockingClaim(bench.environment, "default", woken.set, lambda: True)
     for each in callers:
         each.start()
     try:
@@ -169,9 +169,9 @@ def test_overlapping_enqueues_do_not_keep_a_worker_away_for_ever(bench: Bench, m
 
 
 def test_a_worker_that_stops_waits_for_nothing_more(bench: Bench, monkeypatch):
-    monkeypatch.setattr(patience_module, "TWIN_PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(blocking_claim_module, "TWIN_PATIENCE_SECONDS", 0.0)
     overdue(enqueue())
-    waiting = Patience(bench.environment, "default", lambda: None, lambda: True)
+    waiting = BlockingClaim(bench.environment, "default", lambda: None, lambda: True)
     waiting.stop()
     with kept_locked():
         waiting.look(bench.storage, QUEUES, TASKS)

@@ -6,10 +6,10 @@ import pytest
 
 from jobqueue.engine.outcomes import Ended
 from jobqueue.hints.polling import PollingListener
+from jobqueue.runtime.blocking_claim import BlockingClaim
 from jobqueue.runtime.claiming import Claimer
-from jobqueue.runtime.holdings import Holdings
+from jobqueue.runtime.held_jobs import HeldJobs
 from jobqueue.runtime.ledger import Ledger
-from jobqueue.runtime.patience import Patience
 from jobqueue.runtime.recycling import Recycling
 from jobqueue.runtime.slots import AsyncSlots, Outbox, ThreadSlots
 from jobqueue.runtime.spec import ChildSpec
@@ -50,9 +50,9 @@ def make_claimer(bench: Bench, threads, coroutines):
             {task.module_path: task for task in (atomic_job, plain_job)},
             threads,
             coroutines,
-            Holdings(lambda: None),
+            HeldJobs(lambda: None),
             Recycling(max_jobs),
-            Patience(bench.environment, "default", lambda: None, lambda: True),
+            BlockingClaim(bench.environment, "default", lambda: None, lambda: True),
         )
 
     return make

@@ -18,7 +18,7 @@ from tests.engine.bench import Bench, Ran, leave
 from tests.engine.tasks import async_job, atomic_job, plain_job
 from tests.engine.test_isolation import OPEN, unheard
 from tests.runtime.clock import Clock
-from tests.runtime.test_appetite import claim as make_claim
+from tests.runtime.test_prefetch import claim as make_claim
 
 __all__ = ["unheard"]
 

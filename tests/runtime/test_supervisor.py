@@ -41,7 +41,7 @@ def make_supervisor(bench: Bench):
 
     yield make
     for each in made:
-        for loop in (each._janitor.loop, *each._upkeep._loops):
+        for loop in (each._recovery.loop, *each._upkeep._loops):
             loop._reset()
 
 

@@ -32,7 +32,7 @@ LOOK_SHARE = 0.01
 """Most of the fetch loop's time that looking may take, where dead index entries make it slow."""
 
 
-class Patience:
+class BlockingClaim:
     """One worker's; `look`, `collect` and `stop` are the fetch loop's.
 
     wake: called from the thread when there is something to collect. has_room: asked there before
@@ -71,7 +71,7 @@ class Patience:
         self._look_at = max(self._look_at, now + cost / LOOK_SHARE)
         if job is not None:
             self._thread = threading.Thread(
-                target=self._wait, args=(job,), name="jobqueue-patience", daemon=True
+                target=self._wait, args=(job,), name="jobqueue-blocking-claim", daemon=True
             )
             self._thread.start()
 

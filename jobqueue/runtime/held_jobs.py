@@ -15,7 +15,7 @@ from jobqueue.events import emit
 from jobqueue.storage.records import Fenced
 
 
-class Holdings(dict[UUID, tuple[int, Run | None]]):
+class HeldJobs(dict[UUID, tuple[int, Run | None]]):
     """By the job's id: the fence of the claim, and the run once there is one.
 
     drain: what ends the process once nothing is held any more.

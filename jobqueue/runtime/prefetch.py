@@ -16,7 +16,7 @@ _WEIGHT = 0.05
 _SHORTEST_SECONDS = 1e-5
 
 
-class Appetite:
+class Prefetch:
     """Decides the size of the next claim of one process."""
 
     def __init__(self, slots: int, batch: int) -> None:

@@ -29,7 +29,7 @@ AGAIN_SECONDS = 0.02
 up to RETRY_SECONDS."""
 
 
-class Janitor:
+class ChildRecovery:
     """Recovers deaths in a loop of its own."""
 
     def __init__(self, options: Options, direct: bool) -> None:
@@ -41,7 +41,9 @@ class Janitor:
         self._tried: set[UUID] = set()
         self._recovered: dict[UUID, Recovered] = {}
         self._again_seconds = AGAIN_SECONDS
-        self.loop = Loop("janitor", self.run_once, RETRY_SECONDS, lambda: discard(self._connection))
+        self.loop = Loop(
+            "recovery", self.run_once, RETRY_SECONDS, lambda: discard(self._connection)
+        )
 
     def report(self, death: Death) -> None:
         """Hand over a death, from the supervisor's main thread."""

@@ -15,7 +15,7 @@ LATE_SECONDS = 0.002
 """Added to each time: the database's clock must have passed it."""
 
 
-class Openings:
+class RateWindows:
     """Remembers when keys open; times are seconds from now. For one thread."""
 
     def __init__(self) -> None:

@@ -26,7 +26,7 @@ CONTENDED_SECONDS = 0.005
 Doubled, up to the poll, while they stay locked: somebody's transaction may last."""
 
 
-class Lookout:
+class QueueScan:
     """Looks after the jobs of some tasks; no queue names mean every queue with a ready job.
 
     empty_looks: how many in a row found nothing. refused: of the last claim, how many the worker

@@ -162,19 +162,29 @@ MEASURED := $(RUN) -m coverage run -m pytest
 # What is the same whatever the database is runs once.
 KNOW_NO_DATABASE := $(foreach name,unit house docs demo hints,--ignore=tests/$(name))
 BROWSER := tests/browser tests/e2e
+NO_WORKERS := $(foreach name,process browser e2e,--ignore=tests/$(name))
+# To trace a test costs half as much as the test, so not all is traced: on SQLite whatever starts no
+# worker, on PostgreSQL what has code of its own for it, and once a life of workers.
+TRACED_ON_POSTGRES := tests/storage tests/engine
+TRACED_WORKERS := tests/process/test_jobs.py tests/process/test_kill.py tests/process/test_shutdown.py
 
-# Three runs at once, about as long as each other. Of the two with worker processes one is measured:
-# to trace the start of a process costs as much as the start.
+# $(call in_turn,COMMAND,COMMAND[,COMMAND]): run all, one after the other; fail if one failed.
+in_turn = status=0; $(foreach n,1 2 3,$(if $(strip $($(n))),$(strip $($(n))) || status=$$?;)) exit $$status
+
+# Three runs at once, about as long as each other.
 .PHONY: test
 test: venv page-if-possible ## run all tests on PostgreSQL and SQLite; fail under the coverage threshold
 	@rm -rf $(CACHE)/coverage && mkdir -p $(CACHE)/coverage
 	@$(call side_by_side,$\
-		status=0; $\
-		$(MEASURED) --database=postgres $(patsubst %,--ignore=%,tests/process $(BROWSER)) $(ARGS) || status=$$?; $\
-		$(TEST) --database=postgres $(BROWSER) $(ARGS) || status=$$?; $\
-		exit $$status,$\
+		$(call in_turn,$\
+			$(MEASURED) --database=postgres $(TRACED_ON_POSTGRES) $(ARGS),$\
+			$(TEST) --database=postgres $(NO_WORKERS) $(TRACED_ON_POSTGRES:%=--ignore=%) $(ARGS),$\
+			$(TEST) --database=postgres $(BROWSER) $(ARGS)),$\
 		$(TEST) --database=postgres tests/process $(ARGS),$\
-		$(MEASURED) --database=sqlite $(KNOW_NO_DATABASE) --ignore=tests/browser --ignore=tests/e2e $(ARGS))
+		$(call in_turn,$\
+			$(MEASURED) --database=sqlite $(TRACED_WORKERS) $(ARGS),$\
+			$(MEASURED) --database=sqlite $(KNOW_NO_DATABASE) $(NO_WORKERS) $(ARGS),$\
+			$(TEST) --database=sqlite tests/process $(TRACED_WORKERS:%=--ignore=%) $(ARGS)))
 	@$(MAKE) --no-print-directory coverage
 
 .PHONY: coverage

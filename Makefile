@@ -72,10 +72,9 @@ endef
 define side_by_side
 logs="$(CACHE)/side-by-side"; mkdir -p "$$logs"; \
 $(foreach n,2 3,$(if $(strip $($(n))),\
-	echo '$(strip $($(n))) (its output follows)'; \
+	echo 'run $(n) goes on beside it: its output follows'; \
 	( $($(n)) ) >"$$logs/$(n)" 2>&1 </dev/null & pid$(n)=$$!;)) \
 trap 'kill $$pid2 $${pid3:-} 2>/dev/null' INT TERM; \
-echo '$(strip $(1))'; \
 status=0; ( $(1) ) </dev/null || status=$$?; \
 $(foreach n,2 3,$(if $(strip $($(n))),\
 	wait $$pid$(n) || status=$$?; cat "$$logs/$(n)";)) \
@@ -159,17 +158,19 @@ demo: venv page-if-possible ## run the shop under kill -9 and audit it (ORDERS=,
 
 TEST := $(RUN) -m pytest
 MEASURED := $(RUN) -m coverage run -m pytest
-# What is the same whatever the database is runs once.
-KNOW_NO_DATABASE := $(foreach name,unit house docs demo hints,--ignore=tests/$(name))
+# What is the same whatever the database is runs once, on PostgreSQL.
+KNOW_NO_DATABASE := $(foreach name,unit house docs demo hints,tests/$(name)) \
+	$(foreach name,cancelling fork growth recycling timeouts,tests/process/test_$(name).py)
 BROWSER := tests/browser tests/e2e
 NO_WORKERS := $(foreach name,process browser e2e,--ignore=tests/$(name))
 # To trace a test costs half as much as the test, so not all is traced: on SQLite whatever starts no
-# worker, on PostgreSQL what has code of its own for it, and once a life of workers.
-TRACED_ON_POSTGRES := tests/storage tests/engine
-TRACED_WORKERS := tests/process/test_jobs.py tests/process/test_kill.py tests/process/test_shutdown.py
+# worker, on PostgreSQL what has code of its own for it, and once the whole life of workers.
+TRACED_ON_POSTGRES := $(foreach name,unit storage engine runtime hints checks,tests/$(name))
+TRACED_WORKERS := $(foreach name,jobs kill shutdown,tests/process/test_$(name).py)
 
 # $(call in_turn,COMMAND,COMMAND[,COMMAND]): run all, one after the other; fail if one failed.
-in_turn = status=0; $(foreach n,1 2 3,$(if $(strip $($(n))),$(strip $($(n))) || status=$$?;)) exit $$status
+in_turn = status=0; $(foreach n,1 2 3,$(if $(strip $($(n))),\
+	echo '$(strip $($(n)))'; $(strip $($(n))) || status=$$?;)) exit $$status
 
 # Three runs at once, about as long as each other.
 .PHONY: test
@@ -180,11 +181,12 @@ test: venv page-if-possible ## run all tests on PostgreSQL and SQLite; fail unde
 			$(MEASURED) --database=postgres $(TRACED_ON_POSTGRES) $(ARGS),$\
 			$(TEST) --database=postgres $(NO_WORKERS) $(TRACED_ON_POSTGRES:%=--ignore=%) $(ARGS),$\
 			$(TEST) --database=postgres $(BROWSER) $(ARGS)),$\
-		$(TEST) --database=postgres tests/process $(ARGS),$\
 		$(call in_turn,$\
-			$(MEASURED) --database=sqlite $(TRACED_WORKERS) $(ARGS),$\
-			$(MEASURED) --database=sqlite $(KNOW_NO_DATABASE) $(NO_WORKERS) $(ARGS),$\
-			$(TEST) --database=sqlite tests/process $(TRACED_WORKERS:%=--ignore=%) $(ARGS)))
+			$(MEASURED) --database=postgres $(TRACED_WORKERS) $(ARGS),$\
+			$(TEST) --database=postgres tests/process $(TRACED_WORKERS:%=--ignore=%) $(ARGS)),$\
+		$(call in_turn,$\
+			$(MEASURED) --database=sqlite $(NO_WORKERS) $(KNOW_NO_DATABASE:%=--ignore=%) $(ARGS),$\
+			$(TEST) --database=sqlite tests/process $(KNOW_NO_DATABASE:%=--ignore=%) $(ARGS)))
 	@$(MAKE) --no-print-directory coverage
 
 .PHONY: coverage

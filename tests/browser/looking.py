@@ -10,12 +10,11 @@ def status(page: Any) -> str:
 
 
 def tile(page: Any, name: str) -> int:
-    """Return the first number of a tile of the overview."""
+    """Return the first number of a tile of the overview, once it has one."""
     named = page.locator(".tile-name", has_text=re.compile(rf"^{name}( ·|$)"))
-    text = page.locator(".tile", has=named).locator(".tile-value").inner_text()
-    found = re.search(r"[\d,]+", text)
-    assert found, f"{name}: {text}"
-    return int(found[0].replace(",", ""))
+    value = page.locator(".tile", has=named).locator(".tile-value", has_text=re.compile(r"\d"))
+    (first, *_) = re.findall(r"[\d,]+", value.inner_text())
+    return int(first.replace(",", ""))
 
 
 def settled(page: Any) -> None:

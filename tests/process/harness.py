@@ -185,6 +185,7 @@ class Site:
             "TEST_DATABASE_URL": url,
             "TEST_OPTIONS": json.dumps(faulty | dict(options)),
             "TEST_FOLDER": str(self.path),
+            "PYTHONFAULTHANDLER": "1",
             TOKEN: self._token,
         }
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import json
 import logging
 import os
 import re
@@ -10,8 +11,12 @@ import socket
 import subprocess
 import time
 from collections import Counter
+from contextlib import suppress
 from contextvars import Context
 from types import TracebackType
+
+import psycopg
+from django.db import connection
 
 from jobqueue import task
 from tests.app.models import Effect
@@ -140,6 +145,32 @@ def fork_and_wait(context, gate):
         folder().wait_at("copy")
         os._exit(0)
     folder().wait_at(gate)
+
+
+@task(takes_context=True, atomic=False)
+def nothing_but_what_a_copy_keeps(context):
+    """Return what a forked copy has behind a session that nobody was told of, and behind sockets.
+
+    In this order: the session, a socket on its way to a server, one of another server.
+    """
+    connection.ensure_connection()
+    silent = psycopg.connect(**connection.get_connection_params())
+    server = socket.create_server(("127.0.0.1", 0), backlog=0)
+    queue = [socket.socket() for _ in range(3)]
+    for each in queue:  # one is accepted, and the others are kept waiting
+        each.setblocking(False)
+        with suppress(BlockingIOError):
+            each.connect(server.getsockname())
+    asked = [silent.fileno(), queue[-1].fileno(), queue[0].fileno()]
+    readable, writable = os.pipe()
+    if os.fork() == 0:
+        found = [os.readlink(f"/proc/self/fd/{descriptor}") for descriptor in asked]
+        os.write(writable, json.dumps(found).encode())
+        os._exit(0)
+    found = json.loads(os.read(readable, 4096))
+    for each in (silent, server, *queue):
+        each.close()
+    return found
 
 
 @task(takes_context=True)

@@ -24,7 +24,7 @@ from jobqueue.admin.records import RecordAdmin
 from jobqueue.disclosure import shown_error
 from jobqueue.exceptions import JobQueueError
 from jobqueue.filters import shown_filter
-from jobqueue.models import BulkOperation, BulkState
+from jobqueue.models import Action, BulkOperation, BulkState
 from jobqueue.permissions import PERMISSION_OF
 
 REFRESH_SECONDS = 5
@@ -171,6 +171,19 @@ class BulkOperationAdmin(RecordAdmin):
             raise PermissionDenied
 
 
+def _stop(operation: Any) -> list[tuple[str, Any]]:
+    """Return who stopped an operation, and when; Action rows are looked for by their time."""
+    if operation.state != BulkState.STOPPED:
+        return []
+    rows = Action.objects.using(operation._state.db).filter(
+        at__gte=operation.began_at, verb="stop bulk", target=f"bulk operation {operation.pk}"
+    )
+    stop = rows.order_by("-at").first()
+    if stop is None:
+        return []
+    return [(_("Stopped by"), marks.text(stop.actor)), (_("Stopped"), marks.moment(stop.at))]
+
+
 def _facts(operation: Any) -> list[tuple[str, Any]]:
     surface = str(words.SURFACES.get(operation.surface, operation.surface))
     waits = operation.is_running and operation.wait_until
@@ -182,6 +195,7 @@ def _facts(operation: Any) -> list[tuple[str, Any]]:
         (_("Last step"), marks.moment(operation.stepped_at)),
         (_("Ended"), marks.moment(operation.ended_at) if operation.ended_at else ""),
         (_("Waits until"), marks.moment(operation.wait_until) if waits else ""),
+        *_stop(operation),
     ]
     facts += [_parameter(name, value) for name, value in operation.parameters.items()]
     return [(name, value) for name, value in facts if value != ""]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from urllib.parse import urlencode
 
+from django.contrib.admin.utils import quote
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from jobqueue import control, permissions
@@ -17,6 +21,7 @@ from jobqueue.exceptions import JobQueueError
 from jobqueue.states import CHARGED, Outcome
 
 HOUR_SECONDS = 3_600.0
+COMMAND = re.compile(r"(manage\.py .+?)(?= or |\. |\.?$|[;(]| \()")
 HANDFUL = 5
 """Below so many samples a percentile is one of them, and tells nothing of the others."""
 
@@ -47,7 +52,7 @@ def _finding(request: HttpRequest, finding: control.Finding) -> dict[str, Any]:
     return {
         "badge": marks.badge(finding.severity),
         "sentence": marks.visible(marks.cut(_sentence(request, finding), 1_000)),
-        "way_out": marks.visible(marks.cut(finding.way_out, 1_000)),
+        "way_out": _way_out(finding.way_out),
         "links": _links(request, finding),
     }
 
@@ -55,6 +60,13 @@ def _finding(request: HttpRequest, finding: control.Finding) -> dict[str, Any]:
 def _sentence(request: HttpRequest, finding: control.Finding) -> str:
     with_payload = permissions.may(request.user, permissions.VIEW_PAYLOAD)
     return shown_sentence(finding, may_see_payload=with_payload)
+
+
+def _way_out(text: str) -> SafeString:
+    """Return what to do, with the commands in it as such."""
+    parts = COMMAND.split(marks.visible(marks.cut(text, 1_000)))
+    shown = ('<code class="jq-code">{}</code>' if n % 2 else "{}" for n in range(len(parts)))
+    return format_html("".join(shown), *parts)
 
 
 def _links(request: HttpRequest, finding: control.Finding) -> list[tuple[str, str]]:
@@ -67,9 +79,12 @@ def _links(request: HttpRequest, finding: control.Finding) -> list[tuple[str, st
     running = (_("Running jobs"), f"{jobs}?state=running")
     unknown = urlencode({"state": "blocked", "q": 'reason:"unknown task"'})
     task = urlencode({"state": "any", "task": finding.subject, "error": "yes"})
+    queue = []
+    if finding.code.startswith("queue_"):
+        queue = [(_("This queue"), _url(request, "queue", "change", quote(finding.subject)))]
     known = {
-        "queue_paused": [(_("Paused queues"), f"{_url(request, 'queue')}?paused=1")],
-        "queue_unserved": [(_("Queues"), _url(request, "queue")), workers],
+        "queue_paused": [*queue, (_("Paused queues"), f"{_url(request, 'queue')}?paused=1")],
+        "queue_unserved": [*queue, workers],
         "no_worker": [workers],
         "unknown_tasks": [(_("These jobs"), f"{jobs}?{unknown}")],
         "dead_letters": [errors, (_("Dead letters"), _url(request, "deadletter"))],
@@ -110,9 +125,9 @@ def _both(spread: Any) -> str:
     return f"{marks.span(spread.p50)} / {marks.span(spread.p95)}"
 
 
-def _url(request: HttpRequest, model: str) -> str:
+def _url(request: HttpRequest, model: str, page: str = "changelist", *args: Any) -> str:
     site = getattr(request, "current_app", None)
-    return reverse(f"admin:jobqueue_{model}_changelist", current_app=site)
+    return reverse(f"admin:jobqueue_{model}_{page}", args=args, current_app=site)
 
 
 def _live_page() -> str:

@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import admin
+from django.forms import Media
 from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.urls import reverse
@@ -39,6 +40,11 @@ class JobsOfObject:
 
     jobs_tag = "{model}:{pk}"
     admin_site: Any
+
+    @property
+    def media(self) -> Media:
+        found: Media = super().media  # type: ignore[misc]
+        return found + Media(css={"all": ["jobqueue/admin.css"]})
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         found = super().get_readonly_fields(request, obj)  # type: ignore[misc]
@@ -66,16 +72,17 @@ class JobsOfObject:
         tag, site = self.tag_of(obj), self.admin_site.name
         rows = Job.objects.using(home.database())
         ids = gather(rows.tagged(tag))(Span(limit=MAX_JOBS)).ids
-        jobs = rows.filter(pk__in=ids).order_by("-pk").only("id", "task", "state", "run_at")
+        jobs = rows.filter(pk__in=ids).order_by("-pk").only("id", "task", "state", "enqueued_at")
         shown = format_html_join(
             "",
-            '<li><a href="{}">{}</a> {} {}</li>',
+            '<li><a href="{}">{}</a> {} {} {}</li>',
             (
                 (
                     reverse("admin:jobqueue_job_change", args=[job.pk], current_app=site),
                     marks.text(job.task, 100),
                     marks.badge(job.state),
-                    marks.moment(job.run_at),
+                    marks.note(_("enqueued")),
+                    marks.note(marks.moment(job.enqueued_at)),
                 )
                 for job in jobs
             ),

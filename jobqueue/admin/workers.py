@@ -21,6 +21,7 @@ from jobqueue.admin.job_actions import selected_ids
 from jobqueue.admin.lists import NamedChangeList
 from jobqueue.engine.job_walks import Span, through_table
 from jobqueue.engine.statistics import worker_rates
+from jobqueue.engine.status import leases_left
 from jobqueue.exceptions import JobQueueError
 from jobqueue.models import Attempt, Job, Worker
 from jobqueue.states import State
@@ -68,6 +69,7 @@ class WorkerChangeList(NamedChangeList):
         )
         busy = dict(jobs.order_by().values_list("worker").annotate(count=Count("id")))
         rates = {rate.worker: rate for rate in worker_rates(backend=home.alias())}
+        _read_life(workers)
         for worker in workers:
             worker.busy = busy.get(worker.pk, 0)
             worker.rate = rates.get(worker.pk)
@@ -99,9 +101,7 @@ class WorkerAdmin(OperationsAdmin):
 
     def get_queryset(self, request: HttpRequest) -> Any:
         rows = super().get_queryset(request).defer("tasks")
-        return rows.annotate(
-            beat_age=Now() - F("heartbeat_at"), lease_left=F("lease_until") - Now()
-        )
+        return rows.annotate(beat_age=Now() - F("heartbeat_at"))
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[WorkerChangeList]:
         return WorkerChangeList
@@ -137,9 +137,9 @@ class WorkerAdmin(OperationsAdmin):
 
     @admin.display(description=gettext_lazy("last beat, lease left"))
     def beat_column(self, worker: Any) -> Any:
-        left = marks.span(worker.lease_left.total_seconds())
-        lease = _("%(span)s left") % {"span": left}
-        return marks.lines([ago(worker.beat_age), not worker.dead and marks.note(lease)])
+        lease = _("%(span)s left") % {"span": marks.span(worker.lease_left)}
+        holds = not worker.dead and worker.lease_left >= 0
+        return marks.lines([ago(worker.beat_age), holds and marks.note(lease)])
 
     @admin.display(description=gettext_lazy("version"))
     def version_column(self, worker: Any) -> Any:
@@ -161,6 +161,7 @@ class WorkerAdmin(OperationsAdmin):
             text = _("There is no such worker. Rows of dead ones are pruned.")
             self.message_user(request, text)
             return HttpResponseRedirect(self.url("changelist"))
+        _read_life([worker])
         return self.page(request, "worker/detail.html", self._context(request, worker))
 
     def _context(self, request: HttpRequest, worker: Any) -> dict[str, Any]:
@@ -203,11 +204,18 @@ class WorkerAdmin(OperationsAdmin):
         self.tell(request, "drain", total)
 
 
+def _read_life(workers: Iterable[Any]) -> None:
+    """Set `lease_left` of workers, by which the overview says who lives, too."""
+    left = leases_left(home.alias())
+    for worker in workers:
+        worker.lease_left = left.get(worker.pk, -1.0)
+
+
 def life(worker: Any) -> str:
     """Return the word for a worker's state: one that was told to stop has not died."""
     if worker.dead:
         return "stopped" if worker.dead_reason == "stopped" else "dead"
-    if worker.lease_left.total_seconds() < 0:
+    if worker.lease_left < 0:
         return "expired"
     return "draining" if worker.draining else "alive"
 
@@ -226,7 +234,7 @@ def queues_text(worker: Any) -> Any:
 
 def ago(age: Any) -> str:
     """Return how long ago something was."""
-    return _("%(span)s ago") % {"span": marks.span(age.total_seconds())}
+    return marks.ago(age.total_seconds())
 
 
 def _facts(worker: Any) -> list[tuple[str, Any]]:
@@ -263,7 +271,7 @@ def _running(worker: Any) -> list[dict[str, Any]]:
     return [
         {
             "id": job.pk,
-            "task": marks.text(job.task, 100),
+            "task": marks.dotted(job.task, 100),
             "queue": marks.text(job.queue, 60),
             "since": marks.moment(job.claimed_at),
             "age": marks.span(job.age.total_seconds()),  # type: ignore[attr-defined]
@@ -283,7 +291,7 @@ def _attempts(worker: Any) -> list[dict[str, Any]]:
         {
             "id": attempt.pk,
             "job_id": attempt.job_id,
-            "task": marks.text(attempt.task, 100),
+            "task": marks.dotted(attempt.task, 100),
             "badge": marks.badge(attempt.outcome),
             "ended": marks.moment(attempt.finished_at),
             "error": marks.last_error(attempt.error_class, ""),

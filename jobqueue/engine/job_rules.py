@@ -114,7 +114,8 @@ def paused(current: Status) -> Iterator[Finding]:
             yield Finding(
                 code="queue_paused",
                 severity="warning" if queue.ready else "info",
-                sentence=f"Queue {queue.name} is paused by {queue.paused_by}: "
+                sentence=f"Queue {queue.name} is paused by {queue.paused_by}"
+                f"{_paused_ago(current, queue)}: "
                 f"{queue.paused_reason or 'no reason'}; "
                 f"{numbered(queue.ready, 'job waits', 'jobs wait')} in it.",
                 way_out=f"manage.py jobs resume {queue.name}",
@@ -124,6 +125,13 @@ def paused(current: Status) -> Iterator[Finding]:
             )
 
 
+def _paused_ago(current: Status, queue: QueueStatus) -> str:
+    since = queue.paused_at
+    if since is None or (since.tzinfo is None) != (current.as_of.tzinfo is None):
+        return ""
+    return f" ({_ago((current.as_of - since).total_seconds())})"
+
+
 def unserved(current: Status) -> Iterator[Finding]:
     """Ready jobs that no live worker would take."""
     served = current.health.served_queues
@@ -131,7 +139,7 @@ def unserved(current: Status) -> Iterator[Finding]:
         yield Finding(
             code="no_worker",
             severity="warning",
-            sentence="No worker is alive.",
+            sentence=f"No worker is alive{_last_one(current)}.",
             way_out="Start one: manage.py runworker",
             count=current.backlog,
         )
@@ -148,6 +156,18 @@ def unserved(current: Status) -> Iterator[Finding]:
                 count=queue.ready,
                 seconds=queue.oldest_ready_seconds,
             )
+
+
+def _last_one(current: Status) -> str:
+    beats = [each.heartbeat_seconds for each in current.workers if each.kind == "worker"]
+    deaths = [each.seconds for each in current.dead_workers if each.kind == "worker"]
+    ages = [*beats, *deaths]
+    return f": the last one was seen {_ago(min(ages))}" if ages else ""
+
+
+def _ago(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    return f"{minutes} min ago" if minutes < 120 else f"{minutes // 60} h ago"
 
 
 def _waits_in_vain(queue: QueueStatus) -> bool:

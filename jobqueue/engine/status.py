@@ -189,6 +189,16 @@ def worker_statuses(
     return _workers(options.database, storage.workers()), _dead_workers(options.database)
 
 
+def leases_left(backend: str = DEFAULT_TASK_BACKEND_ALIAS) -> dict[UUID, float]:
+    """Return how many seconds of its lease each process has left that is not dead.
+
+    Below zero for those that do not live, whatever their rows say: on SQLite a lock decides.
+    """
+    options = options_for(backend)
+    storage = storage_for(connections[options.database], options)
+    return {row.id: row.lease_left for row in storage.workers()}
+
+
 # --- parts ----------------------------------------
 
 

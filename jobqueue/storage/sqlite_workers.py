@@ -72,11 +72,11 @@ class SQLiteWorkers(SQLiteStatements):
         `lease_left` is below zero exactly for those whose process has ended, so that a reaper
         which looks at leases finds them at once, and never a frozen one.
         """
-        clock = self._clock(now)
+        clock, database = self._clock(now), self._database_file()
         found = []
         for each, kind, supervisor, direct, until, beat in self._rows("list_workers"):
             left = (time_of(until) - clock).total_seconds()
-            left = max(left, 0.0) if self._is_alive(UUID(hex=each)) else min(left, -1.0)
+            left = max(left, 0.0) if self._is_alive(UUID(hex=each), database) else min(left, -1.0)
             ago = (clock - time_of(beat)).total_seconds()
             owner = optional_id(supervisor)
             found.append(WorkerRow(UUID(hex=each), kind, owner, bool(direct), left, ago))
@@ -143,8 +143,8 @@ class SQLiteWorkers(SQLiteStatements):
         return {lock_key(worker) for worker in living if self._is_alive(worker)}
 
     @reads
-    def _is_alive(self, worker: UUID) -> bool:
-        database = self._database_file()
+    def _is_alive(self, worker: UUID, database: str | None = None) -> bool:
+        database = self._database_file() if database is None else database
         if database:
             return LifeFile(database, worker).is_held()
         found = self._rows("find_pid", id=worker)

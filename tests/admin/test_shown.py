@@ -168,6 +168,8 @@ def test_jobs_of_an_object_are_on_its_page(admin, settings):
     assert str(subject.pk) in shown
     assert str(other.pk) not in shown
     assert "Times are in" in shown
+    assert ">enqueued</span>" in shown
+    assert "jobqueue/admin.css" in str(EffectAdmin(Effect, django_admin.site).media)
 
 
 def test_effects_are_beside_the_attempts_of_whoever_may_see_them(as_staff, admin, settings):

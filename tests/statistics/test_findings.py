@@ -16,7 +16,7 @@ from jobqueue.engine.counts import Count
 from jobqueue.engine.findings import RULES, findings
 from jobqueue.engine.health import Crew, Drift, TaskFailures
 from jobqueue.engine.rollups import catch_up, lateness
-from jobqueue.engine.status import QueueStatus, Status
+from jobqueue.engine.status import DeadWorker, QueueStatus, Status
 from jobqueue.ids import new_identity
 from jobqueue.models import Job, Queue, Rolling, Worker
 from jobqueue.states import State
@@ -228,6 +228,20 @@ def test_the_worst_comes_first(calm: Status) -> None:
     bad = with_health(replace(calm, oldest_unpromoted=60.0), rollups_late=400.0, overdue=1)
     bad = replace(bad, unknown_tasks={"app.gone": Count(1)})
     assert [f.severity for f in findings(bad)] == ["error", "error", "warning", "info"]
+
+
+def test_it_is_said_since_when(calm: Status) -> None:
+    paused_at = calm.as_of - timedelta(minutes=8)
+    mail = ready(paused=True, paused_by="kim", paused_at=paused_at)
+    (paused,) = findings(replace(calm, queues=[mail]))
+    assert paused.sentence.startswith("Queue mail is paused by kim (8 min ago): ")
+    gone = replace(with_health(calm, served_queues=[], crews=[]), workers=[])
+    dead = DeadWorker(new_identity(), "worker", "one", "here", 1, 9_000.0, "test")
+    scheduler = replace(dead, kind="scheduler", seconds=1.0)
+    (nobody,) = findings(replace(gone, dead_workers=[dead, scheduler]))
+    assert nobody.sentence == "No worker is alive: the last one was seen 2 h ago."
+    (never,) = findings(replace(gone, dead_workers=[]))
+    assert never.sentence == "No worker is alive."
 
 
 # --- the facts ----------------------------------------

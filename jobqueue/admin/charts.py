@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.utils.html import format_html, format_html_join
@@ -15,43 +15,75 @@ from jobqueue.admin import marks
 WIDTH, HEIGHT = 120, 24
 
 
-def sparkline(counts: Sequence[int]) -> SafeString:
+def sparkline(counts: Sequence[int], failed: Sequence[int] = ()) -> SafeString:
     """Return counts over time as a row of bars, with their sum and highest as its text."""
     label = _("%(total)s in all, at most %(most)s at a time") % {
         "total": f"{sum(counts):,}",
         "most": f"{max(counts, default=0):,}",
     }
-    return _svg(counts, label, WIDTH, HEIGHT, "jq-spark")
+    return _svg(counts, failed, label, WIDTH, HEIGHT, "jq-spark")
 
 
-def bars(starts: Sequence[datetime], counts: Sequence[int], title: str) -> dict[str, Any]:
-    """Return a chart and the same as rows: when, how many; without the empty ones."""
-    rows = [(marks.moment(at), f"{n:,}") for at, n in zip(starts, counts, strict=False) if n]
-    return {"svg": _svg(counts, title, 600, 80, "jq-bars"), "rows": rows, "title": title}
+def bars(
+    starts: Sequence[datetime],
+    counts: Sequence[int],
+    title: str,
+    *,
+    step_seconds: float,
+    failed: Sequence[int] = (),
+) -> dict[str, Any]:
+    """Return a chart with its highest bar, beginning and end, and the same as rows.
+
+    failed: how many of each count, drawn in another color; all or none need no legend. Rows leave
+    out the empty steps.
+    """
+    failed = failed or [0] * len(counts)
+    rows = [
+        (marks.moment(at), f"{n:,}", f"{bad:,}")
+        for at, n, bad in zip(starts, counts, failed, strict=False)
+        if n
+    ]
+    most = {"most": f"{max(counts, default=0):,}", "span": marks.span(step_seconds)}
+    return {
+        "svg": _svg(counts, failed, title, 600, 80, "jq-bars"),
+        "rows": rows,
+        "title": title,
+        "most": _("The highest bar: %(most)s in %(span)s") % most,
+        "failed": f"{sum(failed):,}" if 0 < sum(failed) < sum(counts) else "",
+        "first": marks.moment(starts[0]) if starts else "",
+        "last": marks.moment(starts[-1] + timedelta(seconds=step_seconds)) if starts else "",
+    }
 
 
-def _svg(counts: Sequence[int], label: str, width: int, height: int, name: str) -> SafeString:
-    most, each = max(counts, default=0) or 1, width / max(len(counts), 1)
-    drawn = format_html_join(
+def _svg(
+    counts: Sequence[int], failed: Sequence[int], label: str, width: int, height: int, name: str
+) -> SafeString:
+    scale = height / (max(counts, default=0) or 1)
+    return format_html(
+        '<svg class="{}" role="img" viewBox="0 0 {} {}" preserveAspectRatio="none">'
+        '<title>{}</title>{}<g class="jq-failed">{}</g></svg>',
+        name,
+        width,
+        height,
+        label,
+        _rectangles(counts, scale, width, height),
+        _rectangles(failed, scale, width, height),
+    )
+
+
+def _rectangles(counts: Sequence[int], scale: float, width: int, height: int) -> SafeString:
+    each = width / max(len(counts), 1)
+    return format_html_join(
         "",
         '<rect x="{}" y="{}" width="{}" height="{}"/>',
         (
             (
                 f"{n * each:.2f}",
-                f"{height - count / most * height:.2f}",
+                f"{height - count * scale:.2f}",
                 f"{each * 0.8:.2f}",
-                f"{count / most * height:.2f}",
+                f"{count * scale:.2f}",
             )
             for n, count in enumerate(counts)
             if count
         ),
-    )
-    return format_html(
-        '<svg class="{}" role="img" viewBox="0 0 {} {}" preserveAspectRatio="none">'
-        "<title>{}</title>{}</svg>",
-        name,
-        width,
-        height,
-        label,
-        drawn,
     )

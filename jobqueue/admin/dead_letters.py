@@ -41,16 +41,21 @@ class DeadChangeList(JobChangeList):
 class DeadLetterAdmin(JobAdmin):
     """Dead letters: requeued or discarded, one by one or all that match."""
 
+    change_list_template = "admin/jobqueue/job/change_list.html"
     list_display = [
         "job_column",
         "error_column",
         "queue_column",
         "attempts_column",
-        "suspicions",
+        "suspicions_column",
         "died_column",
     ]
     list_filter = [QueueFilter, TaskFilter, DiedFilter, ErrorFilter, PoisonFilter]
     actions = (REQUEUE, DISCARD, export_selected)
+
+    @admin.display(description=_("suspicions"))
+    def suspicions_column(self, job: Any) -> Any:
+        return job.suspicions
 
     @admin.display(description=_("died"))
     def died_column(self, job: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any
 from urllib.parse import urlencode
 
@@ -14,7 +15,7 @@ from jobqueue.admin.records import RecordAdmin
 from jobqueue.disclosure import shown_error
 from jobqueue.engine.statistics import error_group, error_groups
 from jobqueue.filters import Filter, term
-from jobqueue.models import Job
+from jobqueue.models import Job, JobTag
 from jobqueue.states import State
 
 PERIODS = {"1h": 3_600.0, "1d": 86_400.0, "7d": 7 * 86_400.0, "30d": 30 * 86_400.0}
@@ -60,19 +61,18 @@ class ErrorGroupAdmin(RecordAdmin):
         query = urlencode({"filter": str(alike), "next": request.get_full_path()})
         return {
             "url": self.url("change", line.fingerprint),
-            "error_class": marks.code(line.error_class.rpartition(".")[2] or line.error_class, 80),
+            "error_class": marks.dotted(line.error_class.rpartition(".")[2] or line.error_class),
             "message": marks.text(message.split("\n", 1)[0], 200),
-            "task": marks.text(line.task, 100),
-            "queue": marks.text(line.queue, 60),
+            "task": marks.dotted(line.task, 100),
             "count": marks.number(line.count),
             "total": marks.number(line.total),
             "first_seen": marks.moment(line.first_seen),
             "last_seen": marks.moment(line.last_seen),
             "dead": line.dead,
-            "chart": charts.sparkline(line.counts),
+            "chart": charts.sparkline(line.counts, failed=line.counts),
             "verbs": [
-                (words.verb(verb), f"{self.url_of('job', 'matching', verb)}?{query}")
-                for verb in ("requeue", "discard")
+                (words.verb(verb), f"{self.url_of('job', 'matching', verb)}?{query}", tone)
+                for verb, tone in (("requeue", ""), ("discard", "jq-bad"))
                 if line.dead and self.may(request, verb)
             ],
             "jobs_url": f"{self.url_of('job', 'changelist')}?{urlencode({'q': str(alike)})}",
@@ -94,7 +94,8 @@ class ErrorGroupAdmin(RecordAdmin):
         if not self.has_view_permission(request):
             self.require(request, permissions.VIEW)
             return HttpResponse(status=403)
-        found = error_group(object_id[:32].replace("\x00", ""), PERIODS["7d"], backend=home.alias())
+        period = PERIODS["7d"]
+        found = error_group(object_id[:32].replace("\x00", ""), period, backend=home.alias())
         if not found.groups:
             self.message_user(request, _("This error has not been seen for a month."))
             return HttpResponseRedirect(self.url("changelist"))
@@ -105,7 +106,13 @@ class ErrorGroupAdmin(RecordAdmin):
             "title": marks.visible(marks.cut(line.error_class, 100)),
             "group": shown,
             "message": marks.visible(marks.cut(message, 4_000)),
-            "chart": charts.bars(found.starts, line.counts, _("Errors by time")),
+            "chart": charts.bars(
+                found.starts,
+                line.counts,
+                _("Attempts that ended with it, in the last 7 days"),
+                step_seconds=found.step_seconds,
+                failed=line.counts,
+            ),
             "jobs": _dead(line.fingerprint),
             "as_of": marks.moment(found.as_of),
         }
@@ -113,14 +120,20 @@ class ErrorGroupAdmin(RecordAdmin):
 
 
 def _dead(fingerprint: str) -> list[dict[str, Any]]:
+    """Return the newest dead letters, each with what tells it from the others."""
     jobs = Job.objects.using(home.database()).filter(
         state=State.DEAD.value, error_fingerprint=fingerprint
     )
-    rows = jobs.order_by("-pk").only("id", "task", "queue", "finished_at")[:MAX_JOBS]
+    rows = list(jobs.order_by("-pk").only("id", "queue", "finished_at")[:MAX_JOBS])
+    tags: defaultdict[Any, list[str]] = defaultdict(list)
+    found = JobTag.objects.using(home.database()).filter(job_id__in=[job.pk for job in rows])
+    for job_id, tag in found.order_by("tag").values_list("job_id", "tag"):
+        tags[job_id].append(tag)
     return [
         {
             "id": job.pk,
-            "task": marks.text(job.task, 100),
+            "shown": marks.short_id(job.pk),
+            "tags": marks.text(", ".join(tags[job.pk])) if tags[job.pk] else marks.NOTHING,
             "queue": marks.text(job.queue, 60),
             "died": marks.moment(job.finished_at),
         }

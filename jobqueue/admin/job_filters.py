@@ -64,25 +64,27 @@ class TermFilter(admin.SimpleListFilter):
 
 
 class StateFilter(TermFilter):
-    """States; live and dead ones by default."""
+    """States; live ones by default, and in a search dead ones, too."""
 
     title = _("state")
     parameter_name = "state"
-    default_label = _("live or dead")
+    default_label = _("live: waiting or running")
 
     def lookups(self, request: Any, model_admin: Any) -> Choices:
         return [
             *((state.value, words.state(state)) for state in State),
             ("waiting", _("waiting: scheduled, ready, blocked or retrying")),
-            ("live", _("live: waiting or running")),
             ("any", _("all")),
         ]
 
     def choices(self, changelist: Any) -> Iterator[Any]:
         """Yield the choices; none is in effect where the search says which states."""
-        chosen = self.value() is not None or not _names_states(changelist.query)
-        for choice in super().choices(changelist):
-            yield {**choice, "selected": choice["selected"] and chosen}
+        search = changelist.query.strip()
+        chosen = self.value() is not None or not _names_states(search)
+        first, *others = super().choices(changelist)
+        display = _("live or dead") if search else first["display"]
+        yield {**first, "display": display, "selected": first["selected"] and chosen}
+        yield from others
 
 
 def _names_states(search: str) -> bool:

@@ -18,6 +18,7 @@ from django.db.models.functions import Left
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from jobqueue import permissions
 from jobqueue.admin.job_filters import chosen_terms
@@ -49,7 +50,7 @@ from jobqueue.filters import (
 from jobqueue.filters.query import state_condition
 from jobqueue.models import Attempt, Job, Worker
 from jobqueue.models.job import LISTED_STATES
-from jobqueue.states import State
+from jobqueue.states import LIVE, State
 
 LARGE_COLUMNS = ("arguments", "result", "trace_context", "error_message")
 MAX_MESSAGE = 300
@@ -97,11 +98,16 @@ def with_states(chosen: Filter, default: frozenset[State]) -> Filter:
 
 
 class JobChangeList(KeysetChangeList):
-    """A page of jobs."""
+    """A page of jobs: the live ones, until a search or the filter of states says otherwise."""
 
-    default_states = DEFAULT_STATES
+    order_text = gettext_lazy("The newest enqueued first.")
     refused: Refused | None = None
     chosen = Filter()
+
+    @property
+    def default_states(self) -> frozenset[State]:
+        """The states that are meant where none is named; a search looks at dead letters, too."""
+        return DEFAULT_STATES if self.query.strip() else LIVE
 
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> QuerySet[Job]:
         specs, self.has_filters, _rest, _dup, self.has_active_filters = self.get_filters(request)
@@ -192,11 +198,16 @@ class JobChangeList(KeysetChangeList):
         """Which states are hidden because nobody has asked for any; "" where somebody has."""
         if self.refused is not None or any(self.chosen.of("state")):
             return ""
-        return _("Jobs that succeeded or were cancelled are not shown.")
+        if State.DEAD in self.default_states:
+            return _("Jobs that succeeded or were cancelled are not shown.")
+        return _("Live jobs only: waiting or running.")
 
     @property
-    def every_state_url(self) -> str:
-        return self.get_query_string({"state": "any"})
+    def hidden_urls(self) -> list[tuple[str, str]]:
+        """What shows the hidden ones: its name and address."""
+        dead = (_("Dead ones"), self.get_query_string({"state": State.DEAD.value}))
+        every = (_("Jobs in every state"), self.get_query_string({"state": "any"}))
+        return [every] if State.DEAD in self.default_states else [dead, every]
 
     # --- all that match -------------------------------------------------------------------------
 

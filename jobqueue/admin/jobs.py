@@ -60,16 +60,19 @@ class JobColumns:
     def attempts_column(self, job: Any) -> Any:
         return marks.attempts(job.attempts, job.failures, job.max_attempts)
 
-    @admin.display(description=_("run at"))
-    def run_at_column(self, job: Any) -> Any:
-        return marks.moment(job.run_at)
+    @admin.display(description=_("enqueued, due"))
+    def enqueued_column(self, job: Any) -> Any:
+        """Return when a job was enqueued, by which the list is sorted, and until when it waits."""
+        waits = job.state in (State.SCHEDULED, State.RETRYING)
+        due = waits and marks.note(marks.moment(job.run_at))
+        return marks.lines([marks.moment(job.enqueued_at), due])
 
     @admin.display(description=_("last error"))
     def error_column(self, job: Any) -> Any:
         message = shown_error(
             job.error_head, task=job.task, may_see_payload=job.with_payload, most=MAX_MESSAGE
         )
-        return marks.last_error(job.error_class, message, job.reason)
+        return marks.clamped(marks.last_error(job.error_class, message, job.reason))
 
     @admin.display(description=_("ran for"))
     def duration_column(self, job: Any) -> Any:
@@ -88,7 +91,7 @@ class JobAdmin(JobColumns, JobActions, OperationsAdmin):
         "state_column",
         "error_column",
         "queue_column",
-        "run_at_column",
+        "enqueued_column",
         "duration_column",
     ]
     list_filter = [StateFilter, QueueFilter, TaskFilter, PeriodFilter, ErrorFilter, ScheduleFilter]

@@ -17,6 +17,7 @@ from django.contrib.admin.views.main import ChangeList
 from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.translation import gettext_lazy
 
 from jobqueue import permissions
 from jobqueue.admin.base import field_or_none
@@ -71,6 +72,7 @@ class KeysetChangeList(NamedChangeList):
     """A list with "older" and "newer" instead of numbered pages."""
 
     is_keyset = True
+    order_text = gettext_lazy("The newest first.")
     page: ListPage
 
     def __init__(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
@@ -111,7 +113,7 @@ class KeysetChangeList(NamedChangeList):
         self.result_count = len(self.result_list)
         self.full_result_count = None
         self.show_full_result_count = False
-        self.show_admin_actions = True
+        self.show_admin_actions = bool(self.result_list)
         self.can_show_all = False
         self.multi_page = False
         self.paginator = NoPaginator(self.result_list, self.list_per_page)

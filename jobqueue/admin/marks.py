@@ -77,11 +77,26 @@ def moment(value: datetime | None) -> SafeString | str:
         local = timezone.localtime(value) if timezone.is_aware(value) else value
     except (OverflowError, ValueError):  # year 9999 or 1, in a zone that would leave it
         local = exact
+    shown = local.strftime("%Y-%m-%d %H:%M:%S") if local.year >= 1000 else local.isoformat(" ")
+    return _time(value, exact, shown)
+
+
+def since(value: datetime | None) -> SafeString | str:
+    """Return how long ago a time was, with its exact value in UTC; "" where nobody knows."""
+    now = timezone.now()
+    if value is None or timezone.is_naive(value) != timezone.is_naive(now):
+        return ""
+    exact = value.astimezone(UTC) if timezone.is_aware(value) else value
+    return _time(value, exact, ago((now - value).total_seconds()))
+
+
+def _time(value: datetime, exact: datetime, shown: str) -> SafeString:
+    zone = "" if timezone.is_aware(value) else " " + _("(no time zone)")
     return format_html(
         '<time datetime="{}" title="{}">{}</time>',
         exact.isoformat(),
-        exact.isoformat(" ") + ("" if timezone.is_aware(value) else " " + _("(no time zone)")),
-        local.strftime("%Y-%m-%d %H:%M:%S") if local.year >= 1000 else local.isoformat(" "),
+        exact.isoformat(" ") + zone,
+        shown,
     )
 
 
@@ -109,6 +124,11 @@ def _two_units(seconds: int) -> str:
             parts.append(f"{number_format(count)} {unit}")
         seconds %= size
     return " ".join(parts)
+
+
+def ago(seconds: float) -> str:
+    """Return how long ago something was."""
+    return _("%(span)s ago") % {"span": span(seconds)}
 
 
 def number(value: Any) -> str:
@@ -142,6 +162,11 @@ def attempts(ended: int, failed: int, most: int | None) -> SafeString:
     elif failed:
         words_of_it = ngettext("%(failed)s failure", "%(failed)s failures", failed)
     return note(words_of_it % {"ended": ended, "failed": failed, "most": most})
+
+
+def clamped(value: Any) -> SafeString:
+    """Return a text of which a list shows the first lines."""
+    return format_html('<span class="jq-clamp">{}</span>', value)
 
 
 def link(url: str, shown: Any) -> SafeString:

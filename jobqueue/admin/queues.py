@@ -7,15 +7,15 @@ the queues of the settings, those with ready jobs, and those with rows.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
 from django import forms
 from django.contrib.admin.utils import quote, unquote
-from django.db.models import CharField, F
+from django.db.models import CharField
 from django.db.models import Count as Counted
-from django.db.models.functions import Cast, Now
+from django.db.models.functions import Cast
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path
 from django.utils import timezone
@@ -25,13 +25,14 @@ from django.utils.translation import gettext_lazy
 from jobqueue import control, permissions
 from jobqueue.admin import charts, home, marks
 from jobqueue.admin.base import OperationsAdmin, not_allowed
-from jobqueue.engine.statistics import Count, latency_series, throughput
+from jobqueue.engine.statistics import Count, Series, throughput
+from jobqueue.engine.status import leases_left
 from jobqueue.exceptions import JobQueueError
 from jobqueue.filters import Filter, term
 from jobqueue.filters.query import state_condition
 from jobqueue.limits import queue_key
 from jobqueue.models import Job, Worker
-from jobqueue.states import LIVE, State
+from jobqueue.states import CHARGED, LIVE, Outcome, State
 
 HOUR_SECONDS = 3_600.0
 MAX_COUNTED = 2_000
@@ -90,6 +91,7 @@ class QueueAdmin(OperationsAdmin):
             "name": marks.text(queue.name, 100),
             "url": self.url("change", quote(queue.name)),
             "badge": marks.badge("paused" if queue.paused else "active"),
+            "paused_ago": marks.since(queue.paused_at),
             "paused_by": marks.text(queue.paused_by, 60) if queue.paused else "",
             "paused_reason": marks.text(queue.paused_reason, 255) if queue.paused_reason else "",
             "ready": queue.ready,
@@ -133,8 +135,8 @@ class QueueAdmin(OperationsAdmin):
         if queue is None:
             raise Http404
         states = _states(name)
-        hour = latency_series(HOUR_SECONDS, queue=name, backend=home.alias(), now=timezone.now())
-        ended = [spread.count for spread in hour.runs]
+        hour = throughput(HOUR_SECONDS, queue=name, backend=home.alias(), now=timezone.now())
+        ended, failed = _by_step(hour), _by_step(hour, CHARGED)
         running = {name: states.pop(State.RUNNING.value)}
         context = {
             "title": marks.visible(marks.cut(name, 100)),
@@ -151,7 +153,13 @@ class QueueAdmin(OperationsAdmin):
                 (self.url_of("worker", "change", worker.pk), marks.text(worker, 100))
                 for worker in _workers(name)
             ],
-            "chart": charts.bars(hour.starts, ended, _("Attempts ended in the last hour")),
+            "chart": charts.bars(
+                hour.starts,
+                ended,
+                _("Attempts ended in the last hour"),
+                step_seconds=hour.step_seconds,
+                failed=failed,
+            ),
         }
         return self.page(request, "queue/detail.html", context)
 
@@ -203,6 +211,12 @@ def _last_hour() -> dict[str, Any]:
     return {line.name: line.counts for line in series.lines}
 
 
+def _by_step(series: Series, outcomes: Iterable[str] = tuple(Outcome)) -> list[int]:
+    """Return how many attempts ended in each step, in these ways."""
+    lines = [line.counts for line in series.lines if line.name in set(outcomes)]
+    return [sum(counts) for counts in zip(*lines, strict=True)] or [0] * len(series.starts)
+
+
 def _states(name: str) -> dict[str, Count]:
     """Return how many jobs of a queue are in each state but ready, counted up to a limit in all.
 
@@ -217,8 +231,10 @@ def _states(name: str) -> dict[str, Count]:
     }
 
 
-def _workers(name: str) -> list[Any]:
-    rows = Worker.objects.using(home.database()).filter(dead=False, kind="worker")
-    rows = rows.defer("tasks").annotate(left=F("lease_until") - Now()).order_by("host", "name")
-    alive = [w for w in rows[:1_000] if w.left.total_seconds() >= 0]
-    return [worker for worker in alive if not worker.queues or name in worker.queues][:MAX_WORKERS]
+def _workers(name: str) -> list[Worker]:
+    """Return the workers that live and take jobs from a queue: those that drain take none."""
+    rows = Worker.objects.using(home.database()).filter(dead=False, draining=False, kind="worker")
+    living = {worker for worker, left in leases_left(home.alias()).items() if left >= 0}
+    rows = rows.defer("tasks").order_by("host", "name")[:1_000]
+    serving = [worker for worker in rows if not worker.queues or name in worker.queues]
+    return [worker for worker in serving if worker.pk in living][:MAX_WORKERS]

@@ -65,16 +65,17 @@ def throughput(
     period_seconds: float,
     by: By = "outcome",
     *,
+    queue: str | None = None,
     backend: str = DEFAULT_TASK_BACKEND_ALIAS,
     now: datetime | None = None,
 ) -> Series:
     """Return how many attempts ended in each step, a line for each outcome, queue, task or worker.
 
-    The busiest twenty are listed. A worker's name is its identity.
+    The busiest twenty are listed. A worker's name is its identity. queue: by outcome, of it alone.
     """
     over = window(period_seconds, backend=backend, now=now)
     if by == "outcome":
-        return _by_outcome(over)
+        return _by_outcome(over, queue)
     column = COLUMN[by]
     names, others = busiest(over, by)
     counts: defaultdict[str, list[int]] = defaultdict(lambda: [0] * len(over.starts))
@@ -85,10 +86,11 @@ def throughput(
     return Series(over.as_of, over.step_seconds, over.starts, lines, others)
 
 
-def _by_outcome(over: Window) -> Series:
+def _by_outcome(over: Window, queue: str | None) -> Series:
     counts = {outcome.value: [0] * len(over.starts) for outcome in Outcome}
     sums = {f"n_{outcome.value}": Sum(outcome.value) for outcome in Outcome}
-    rows = over.rows("task").values_list("at").annotate(**sums).order_by()
+    of_it = {} if queue is None else {"queue": queue}
+    rows = over.rows("task", **of_it).values_list("at").annotate(**sums).order_by()
     for at, *found in rows:
         for line, count in zip(counts.values(), found, strict=True):
             line[over.index(at)] += count

@@ -9,9 +9,13 @@ Django's check of templates imports this module in every project, also in one wi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django import template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.text import capfirst
 
 register = template.Library()
 
@@ -24,9 +28,9 @@ def jobqueue_job_tools(context: dict[str, Any]) -> dict[str, Any]:
     return {"tools": tools.job_tools(context["request"], context["cl"].model_admin)}
 
 
-@register.inclusion_tag("admin/jobqueue/matching_links.html", takes_context=True)
+@register.simple_tag(takes_context=True)
 def jobqueue_matching(context: dict[str, Any], cl: Any) -> dict[str, Any]:
-    """Show links to what can be done to all jobs that a list's filter matches."""
+    """Return links to what can be done to all jobs that a list's filter matches."""
     from jobqueue.admin import tools
 
     return tools.matching_links(context["request"], cl)
@@ -44,3 +48,19 @@ def jobqueue_overview(context: dict[str, Any]) -> dict[str, Any]:
 def unlocalized(value: Any) -> str:
     """Return a number as HTML attributes want it, whatever the language."""
     return f"{float(value):g}"
+
+
+@register.filter
+def labelled(results: Sequence[list[SafeString]], headers: Sequence[dict[str, Any]]) -> Any:
+    """Return the rows of a change list, each cell with its column's name: see admin.css, phones."""
+    for row in results:
+        row[:] = [_named(cell, header) for cell, header in zip(row, headers, strict=True)]
+    return results
+
+
+def _named(cell: SafeString, header: dict[str, Any]) -> SafeString:
+    """Return a cell that bears its column's name; the first of a row needs none, nor has a box."""
+    if not cell.startswith("<td") or "action-checkbox" in cell[:40] or "data-label" in cell:
+        return cell
+    label = format_html('<td data-label="{}"', capfirst(header["text"]))
+    return SafeString(label + cell.removeprefix("<td"))

@@ -44,7 +44,7 @@ class Pseudo(trans_real.DjangoTranslation):
 class Texts(HTMLParser):
     """Collects the texts and labels of the part of a page that is ours."""
 
-    LABELS = ("aria-label", "title", "alt", "placeholder")
+    LABELS = ("aria-label", "title", "alt", "placeholder", "data-label")
 
     def __init__(self) -> None:
         super().__init__()

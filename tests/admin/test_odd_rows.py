@@ -155,7 +155,7 @@ def test_rows_of_an_older_release_and_far_times_are_shown(admin):
     runs = job("running")  # its worker has no row
     for each in (subject, waits, runs):
         assert admin.get(page("job", each.pk)).status_code == 200
-    text = admin.get(page("job")).text
+    text = admin.get(page("job") + "?state=any").text
     assert "9999-12-30" in text
     assert "gone.app.task" in text
 

@@ -75,15 +75,28 @@ def test_names_break_at_dots_and_underscores():
 
 
 def test_a_list_says_what_it_hides_and_shows_it_when_asked(admin):
-    job("succeeded", task="shop.tasks.done")
+    done, dead = job("succeeded"), job("dead")
     text = admin.get(page("job")).text
-    assert "Jobs that succeeded or were cancelled are not shown." in text
-    assert "shop.tasks.done" not in text
-    (address,) = re.findall(r'<a href="([^"]*)">Show these, too', text)
-    shown = admin.get(page("job") + html.unescape(address)).text
-    assert "shop.tasks.done" in shown
-    assert "are not shown" not in shown
-    assert "are not shown" not in admin.get(page("deadletter")).text
+    assert "Live jobs only" in text
+    hidden = re.search(r'<p class="help jq-hidden">(.*?)</p>', text)[1]
+    for label, listed in (("Dead ones", {dead}), ("Jobs in every state", {dead, done})):
+        (address,) = re.findall(rf'<a href="([^"]*)">{label}', hidden)
+        shown = admin.get(page("job") + html.unescape(address)).text
+        assert {each for each in (dead, done) if str(each.pk) in shown} == listed
+        assert "jq-hidden" not in shown
+    searched = admin.get(page("job"), {"q": "queue:default"}).text
+    assert "Jobs that succeeded or were cancelled are not shown." in searched
+    assert str(dead.pk) in searched, "a search looks at dead letters, too"
+    assert "jq-hidden" not in admin.get(page("deadletter")).text
+
+
+def test_a_list_without_rows_offers_nothing_to_do_to_them(admin):
+    job("ready")
+    assert "Ticked rows" in admin.get(page("job")).text
+    assert "Ticked rows" not in admin.get(page("job"), {"q": "sate:dead"}).text
+    empty = admin.get(page("job"), {"q": "queue:nowhere"}).text
+    assert "Ticked rows" not in empty
+    assert "Nothing matches." in empty
 
 
 @pytest.mark.parametrize("model", ["job", "deadletter", "schedule", "attempt", "action", "limit"])
@@ -108,12 +121,20 @@ def test_filters_say_what_the_rows_say(admin):
 
 @pytest.mark.parametrize(
     ("query", "marked"),
-    [("", True), ("q=queue:mail", True), ("q=state:dead", False), ("q=-state:dead x", False)],
+    [
+        ("", "live: waiting or running"),
+        ("queue=mail", "live: waiting or running"),
+        ("q=queue:mail", "live or dead"),
+        ("q=state:dead", ""),
+        ("q=-state:dead x", ""),
+    ],
 )
-def test_the_filter_of_states_marks_nothing_where_the_search_says_which(admin, query, marked):
+def test_the_filter_of_states_marks_what_is_listed(admin, query, marked):
+    """And nothing where the search says which states."""
     text = admin.get(f"{page('job')}?{query}").text
-    assert "live or dead" in sidebar(text)
-    assert bool(re.search(r'<li class="selected">\s*<a [^>]*>live or dead', text)) is marked
+    states = re.search(r'data-filter-title="state".*?</ul>', text, re.DOTALL)[0]
+    found = re.findall(r'<li class="selected">\s*<a [^>]*>([^<]*)', states)
+    assert found == [marked] * bool(marked)
 
 
 def test_a_job_that_succeeded_has_an_attempt_and_no_failure(admin):

@@ -9,6 +9,8 @@ from __future__ import annotations
 import random
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from django.contrib.auth import get_user_model
 
@@ -33,9 +35,9 @@ from jobqueue.models import (
 from project.pictures import PASSWORD, USER
 from project.shop.models import Charge, Order
 
-TIMED_OUT = "11" * 16
-NO_ORDER = "22" * 16
-DECLINED = "33" * 16
+TIMED_OUT = "9c41e7b2d05f4a83b6127e90c3d8f51a"
+NO_ORDER = "40b8d16f7ce2915a3d04fb62ea7790c8"
+DECLINED = "e73a058c61d94f2eb81f2c5096a4d37b"
 ERRORS = {
     TIMED_OUT: (
         "smtplib.SMTPServerDisconnected",
@@ -69,11 +71,12 @@ TRACEBACK = """Traceback (most recent call last):
     raise SMTPServerDisconnected("Connection unexpectedly closed")
 smtplib.SMTPServerDisconnected: Connection unexpectedly closed by mx.provider.example
 """
+REPORT = "project.shop.reports.report_sales"
 TASKS = {
     "project.shop.tasks.reserve_stock": "stock",
     "project.shop.tasks.charge_card": "payments",
     "project.shop.tasks.send_receipt": "mail",
-    "project.shop.tasks.report_sales": "default",
+    REPORT: "default",
 }
 
 
@@ -88,7 +91,7 @@ def build(dead: int = 340, seed: int = 1) -> dict[str, Any]:
     letters = _dead(chance, now, dead)
     job = _worst(letters[TIMED_OUT][-1], orders[0], workers[0], now)
     _errors(now, letters)
-    _rollups(chance, now, workers)
+    _rollups(chance, now, workers, letters)
     Queue.objects.create(
         name="payments",
         paused=True,
@@ -102,6 +105,7 @@ def build(dead: int = 340, seed: int = 1) -> dict[str, Any]:
         "job": job.pk,
         "attempt": Attempt.objects.filter(job_id=job.pk).latest("number").pk,
         "worker": workers[0].pk,
+        "alive": [worker.pk for worker in workers],
         "schedule": schedule.pk,
         "bulkoperation": operation.pk,
         "errorgroup": TIMED_OUT,
@@ -137,10 +141,16 @@ def _order(number: int) -> Order:
     )
 
 
+def _id_of(enqueued_at: datetime) -> UUID:
+    """Return an id as it would have been drawn then: lists are sorted by it."""
+    tail = new_job_id().int & ((1 << 80) - 1)
+    return UUID(int=int(enqueued_at.timestamp() * 1_000) << 80 | tail)
+
+
 def _row(now: datetime, task: str, state: str, /, **changes: Any) -> Job:
     ended = state in ("succeeded", "dead", "cancelled")
     fields: dict[str, Any] = {
-        "id": new_job_id(),
+        "id": _id_of(now),
         "backend": "default",
         "task": task,
         "queue": TASKS[task],
@@ -186,7 +196,7 @@ def _jobs(chance: random.Random, now: datetime, workers: list[Worker], orders: A
         jobs.append(
             _row(
                 now - timedelta(minutes=1),
-                "project.shop.tasks.report_sales",
+                REPORT,
                 "running",
                 worker=worker.pk,
                 fence=1,
@@ -205,6 +215,7 @@ def _jobs(chance: random.Random, now: datetime, workers: list[Worker], orders: A
     )
     Job.objects.bulk_create(jobs)
     ran = [job for job in jobs if job.state in ("succeeded", "retrying")]
+    ran.sort(key=lambda job: job.enqueued_at)  # their attempts are stored as they end
     Attempt.objects.bulk_create(_attempt(job, workers[0], job.attempts or 1) for job in ran)
     JobTag.objects.bulk_create(
         JobTag(job_id=job.pk, tag=f"order:{order.pk}")
@@ -266,13 +277,9 @@ def _worst(job: Job, order: Order, worker: Worker, now: datetime) -> Job:
     """Give one dead letter all that a job's page shows."""
     for number in range(1, 9):
         start = job.enqueued_at + timedelta(seconds=30 * number)
-        Attempt.objects.bulk_create(
-            [
-                _attempt(
-                    job, worker, number, started_at=start, finished_at=start + timedelta(seconds=5)
-                )
-            ]
-        )
+        due, end = start - timedelta(seconds=0.4), start + timedelta(seconds=5)
+        times = {"due_at": due, "started_at": start, "finished_at": end}
+        Attempt.objects.bulk_create([_attempt(job, worker, number, **times)])
     Step.objects.create(
         job_id=job.pk,
         name="render receipt",
@@ -296,7 +303,7 @@ def _worst(job: Job, order: Order, worker: Worker, now: datetime) -> Job:
             message=text,
         )
     Action.objects.create(
-        at=now - timedelta(hours=2),
+        at=job.enqueued_at + timedelta(seconds=200),
         actor="kim",
         surface="admin",
         verb="requeue",
@@ -315,16 +322,23 @@ def _errors(now: datetime, letters: dict[str, list[Job]]) -> None:
             fingerprint=fingerprint,
             error_class=error_class,
             message=message,
-            count=len(jobs) * 8,
+            count=sum(_hourly(len(jobs))),
             first_seen=now - timedelta(hours=3),
-            last_seen=now - timedelta(minutes=1),
+            last_seen=jobs[-1].finished_at or now,
             job_id=jobs[-1].pk,
             task=task,
             queue=queue,
         )
 
 
-def _rollups(chance: random.Random, now: datetime, workers: list[Worker]) -> None:
+def _hourly(jobs: int) -> list[int]:
+    """Return how many attempts of dead letters failed in each hour, the newest first."""
+    return [round(jobs * 8 * share) for share in (0.55, 0.3, 0.1, 0.05)]
+
+
+def _rollups(
+    chance: random.Random, now: datetime, workers: list[Worker], letters: dict[str, list[Job]]
+) -> None:
     minute = now.replace(second=0, microsecond=0)
     rows = []
     for ago in range(1, 60):
@@ -356,10 +370,10 @@ def _rollups(chance: random.Random, now: datetime, workers: list[Worker]) -> Non
             kind="error",
             at=minute.replace(minute=0) - timedelta(hours=ago),
             name=fingerprint,
-            failed=chance.randrange(1, 900),
+            failed=failed,
         )
-        for ago in range(4)
-        for fingerprint in ERRORS
+        for fingerprint, jobs in letters.items()
+        for ago, failed in enumerate(_hourly(len(jobs)))
     ]
     Rollup.objects.bulk_create([*rows, *hours])
     Rolling.objects.update_or_create(
@@ -370,22 +384,42 @@ def _rollups(chance: random.Random, now: datetime, workers: list[Worker]) -> Non
 def _schedule(now: datetime, job: Job) -> Schedule:
     schedule = Schedule.objects.create(
         name="nightly report",
-        task="project.shop.tasks.report_sales",
+        task=REPORT,
         cron="30 2 * * *",
         time_zone="Europe/Paris",
         overlap="skip",
     )
-    for days in range(1, 6):
-        tick = now - timedelta(days=days)
+    zone = ZoneInfo(schedule.time_zone)
+    night = now.astimezone(zone).replace(hour=2, minute=30, second=0, microsecond=0)
+    nights = [night + timedelta(days=days) for days in range(1, -6, -1)]
+    coming, *past = [tick for tick in nights if tick - timedelta(days=1) <= now]
+    for tick in past:
         Tick.objects.create(
-            schedule=schedule, tick=tick, at=tick, outcome="enqueued", job_id=job.pk
+            schedule=schedule,
+            tick=tick,
+            at=tick + timedelta(seconds=0.3),
+            outcome="enqueued",
+            job_id=job.pk,
         )
+    rows = Schedule.objects.filter(pk=schedule.pk)
+    rows.update(last_tick=past[0], look_at=coming)  # what schedulers alone write
     return schedule
 
 
 def _operation(now: datetime) -> BulkOperation:
     action = Action.objects.create(
-        at=now, actor="kim", surface="admin", verb="bulk requeue", target="bulk operation 1"
+        at=now - timedelta(minutes=3),
+        actor="kim",
+        surface="admin",
+        verb="bulk requeue",
+        target="bulk operation 1",
+    )
+    Action.objects.create(
+        at=now - timedelta(minutes=1),
+        actor="lee",
+        surface="page",
+        verb="stop bulk",
+        target="bulk operation 1",
     )
     return BulkOperation.objects.create(
         backend="default",

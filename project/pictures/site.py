@@ -16,6 +16,9 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
+from uuid import UUID
+
+from jobqueue.storage.life_file import LifeFile
 
 ROOT = Path(__file__).parent.parent.parent
 START_SECONDS = 60.0
@@ -44,12 +47,15 @@ class IncidentSite:
             "JOBQUEUE_OPTIONS": '{"ACCEPT_LOSS": true}',
             "PYTHONPATH": str(ROOT),
         }
+        self._lives: list[LifeFile] = []
+        self._folder = folder
         self._server: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> IncidentSite:
         self.run("-m", "django", "migrate", "--verbosity=0")
         filled = self.run("-c", FILL, str(self._dead))
         self.keys = json.loads(filled)
+        self._live()
         arguments = ["-m", "uvicorn", "project.asgi:application", f"--port={self.port}"]
         self._server = subprocess.Popen(
             [sys.executable, *arguments, "--log-level=warning"], env=self.environment, cwd=ROOT
@@ -57,7 +63,16 @@ class IncidentSite:
         self._wait()
         return self
 
+    def _live(self) -> None:
+        """Hold the locks by which SQLite knows that the incident's workers live."""
+        database = self._folder / "incident.sqlite3"
+        self._lives = [LifeFile(database, UUID(worker)) for worker in self.keys["alive"]]
+        for life in self._lives:
+            life.hold()
+
     def __exit__(self, *_error: object) -> None:
+        for life in self._lives:
+            life.remove()
         if self._server is not None:
             self._server.terminate()
             self._server.wait()

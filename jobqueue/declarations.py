@@ -19,8 +19,7 @@ overlap        "allow" (default), "skip" or "queue"
 jitter         seconds, or a timedelta: a job is due up to so long after its tick
 queue_name     default: the task's own
 priority       default: the task's own
-enabled        whether it ticks once it is first declared (default); an operator's later choice
-               stays
+enabled        False: as if it were not declared
 
 A time is a datetime, or text such as "2026-12-01T06:00"; without an offset it is one of the
 schedule's zone. `jobqueue.plan` says what all this means.

@@ -102,7 +102,7 @@ TRANSITIONS: tuple[Transition, ...] = (
         "cancel",
         {_S.READY, _S.SCHEDULED, _S.RETRYING, _S.BLOCKED, _S.RUNNING},
         {_S.CANCELLED},
-        "operator, worker",
+        "operator, worker, supervisor, reaper, scheduler",
         "asked for, or raised by the job",
     ),
     _transition(
@@ -121,7 +121,11 @@ TRANSITIONS: tuple[Transition, ...] = (
     ),
     _transition("finish", {_S.RUNNING}, {_S.SUCCEEDED}, "worker", "in the job's transaction"),
     _transition(
-        "retry", {_S.RUNNING}, {_S.RETRYING}, "worker, reaper", "failures below max_attempts"
+        "retry",
+        {_S.RUNNING},
+        {_S.RETRYING},
+        "worker, supervisor, reaper",
+        "failures below max_attempts",
     ),
     _transition("snooze", {_S.RUNNING}, {_S.SCHEDULED}, "worker", "the job asked to wait"),
     _transition(

@@ -18,6 +18,7 @@ SITE_KEYS = ("ADMIN", "API", "LIVE", "REDACT")
 
 SHARED = {
     "retention": "whoever prunes deletes jobs of both, so the shorter time wins",
+    "action_retention": "whoever prunes deletes acts on both, so the shorter time wins",
     "scrub_arguments": "whoever prunes scrubs jobs of both, so the shorter time wins",
     "lease_seconds": "a reaper waits its own lease after it connected, and watches workers of both",
     "aging_seconds": "in a queue that both use their priorities are worth different times",

@@ -34,8 +34,9 @@ SESSIONS_PER_PROCESS = 7
 """Beside one a thread: the fetch loop's, the beat's, the listener's and, opened when they are
 needed, the side connection's, the one for progress and log lines, that of receivers of signals and
 the one that waits for a unique job. Each coroutine that uses the database has one more."""
-SESSIONS_PER_SUPERVISOR = 5
-"""The loops for recovery, promotion, suspects and reaping, and receivers of signals."""
+SESSIONS_PER_SUPERVISOR = 6
+"""The loops for recovery, promotion, suspects and reaping, the one in which promotion compares
+schedules and carries out bulk operations, and that of receivers of signals."""
 _UNITS = {"K": 1024, "M": 1024**2, "G": 1024**3}
 
 

@@ -39,8 +39,8 @@ class Bulk(Subcommand):
     help = (
         "Do one thing to all jobs that a filter matches: start VERB TERM …, with VERB one of "
         f"{', '.join(VERBS)}; or list, show, stop or resume such operations by number. What start "
-        "begins is carried out here, and by any runworker or runscheduler; each job has its turn "
-        "once."
+        "begins is carried out here, and by any runscheduler or maintaining runworker; each job "
+        "has its turn once."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

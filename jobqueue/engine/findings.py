@@ -25,7 +25,6 @@ RULES: Sequence[Rule] = (
     job_rules.overdue,
     job_rules.late_schedules,
     job_rules.failing_schedules,
-    job_rules.paused,
     job_rules.unserved,
     job_rules.unknown_tasks,
     job_rules.dead_letters,
@@ -37,9 +36,10 @@ RULES: Sequence[Rule] = (
     job_rules.drift,
     job_rules.versions,
     job_rules.hints,
+    job_rules.paused,
     job_rules.late_rollups,
 )
-"""In the order in which findings of one severity are listed."""
+"""In the order in which findings of one severity are listed: what somebody decided comes late."""
 
 
 def findings(current: Status) -> list[Finding]:

@@ -136,9 +136,10 @@ def unserved(current: Status) -> Iterator[Finding]:
     """Ready jobs that no live worker would take."""
     served = current.health.served_queues
     if served is not None and not served and not current.health.crews:
+        waits = (current.oldest_claimable or 0) > AUDIT_PATIENCE_SECONDS
         yield Finding(
             code="no_worker",
-            severity="warning",
+            severity="error" if waits else "warning",
             sentence=f"No worker is alive{_last_one(current)}.",
             way_out="Start one: manage.py runworker",
             count=current.backlog,
@@ -254,7 +255,7 @@ def failing_tasks(current: Status) -> Iterator[Finding]:
         if task.attempts >= FAILING_ATTEMPTS and task.failed > FAILING_SHARE * task.attempts:
             yield Finding(
                 code="task_failing",
-                severity="warning",
+                severity="error" if task.failed == task.attempts else "warning",
                 sentence=f"{task.failed:,} of {numbered(task.attempts, 'attempt')} of "
                 f"{task.task} failed in the last ten minutes.",
                 way_out="Look at its errors; pause its queue if it does harm.",

@@ -51,6 +51,7 @@ def test_json_has_stable_names(storage, jobs):
 
 
 def test_probe_passes_within_its_bounds(storage, jobs):
+    register(storage)
     due_ago(insert(storage), 30)
     assert jobs("status", "--max-age", "1m", "--max-backlog", 1).code == 0
 
@@ -60,6 +61,7 @@ def test_probe_passes_within_its_bounds(storage, jobs):
     [(["--max-age", "10"], "waited 30 s"), (["--max-backlog", "0"], "1 job is ready")],
 )
 def test_probe_fails_with_the_reason(storage, jobs, words, says):
+    register(storage)
     due_ago(insert(storage), 30)
     ran = jobs("status", *words)
     assert ran.code == 1
@@ -72,6 +74,13 @@ def test_due_jobs_that_nobody_promotes_fail_it_without_bounds(storage, jobs):
     ran = jobs("status", "--json")
     assert ran.code == 1
     assert len(ran.json["problems"]) == 1
+
+
+def test_jobs_that_wait_while_no_worker_lives_fail_it_without_bounds(storage, jobs):
+    due_ago(insert(storage), 45)
+    ran = jobs("status")
+    assert ran.code == 1
+    assert "WRONG  No worker is alive." in ran.out
 
 
 def test_the_last_hour_is_summed_up(storage, jobs):

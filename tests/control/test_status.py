@@ -64,6 +64,7 @@ def test_beyond_the_limit_the_estimate_of_the_database_is_shown(storage):
 
 
 def test_backlog_over_its_bounds_is_a_problem(storage):
+    register(storage)
     ids = insert(storage, 3)
     due_ago(ids, 120)
     current = control.status()

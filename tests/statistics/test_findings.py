@@ -104,6 +104,11 @@ CASES: dict[str, tuple[str, str, Change]] = {
         lambda s: replace(with_health(s, served_queues=None), queues=[ready()]),
     ),
     "no worker": ("no_worker", "warning", lambda s: with_health(s, served_queues=[], crews=[])),
+    "no worker, and jobs wait": (
+        "no_worker",
+        "error",
+        lambda s: replace(with_health(s, served_queues=[], crews=[]), queues=[ready()]),
+    ),
     "unknown tasks": (
         "unknown_tasks",
         "warning",
@@ -115,6 +120,11 @@ CASES: dict[str, tuple[str, str, Change]] = {
         "task_failing",
         "warning",
         lambda s: with_health(s, failing=[TaskFailures("app.task", 11, 20)]),
+    ),
+    "every attempt of a task fails": (
+        "task_failing",
+        "error",
+        lambda s: with_health(s, failing=[TaskFailures("app.task", 20, 20)]),
     ),
     "a task fails now and then": (
         "",
@@ -242,6 +252,15 @@ def test_it_is_said_since_when(calm: Status) -> None:
     assert nobody.sentence == "No worker is alive: the last one was seen 2 h ago."
     (never,) = findings(replace(gone, dead_workers=[]))
     assert never.sentence == "No worker is alive."
+
+
+def test_a_pause_comes_behind_what_nobody_decided(calm: Status) -> None:
+    paused = replace(calm, queues=[ready(paused=True, paused_by="kim")])
+    assert codes(with_health(paused, new_dead=Count(10), hints_error="refused")) == [
+        "dead_letters",
+        "hints_failing",
+        "queue_paused",
+    ]
 
 
 # --- the facts ----------------------------------------

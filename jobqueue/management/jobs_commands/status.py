@@ -37,9 +37,10 @@ class Status(Subcommand):
     help = (
         "Show jobs by state, queues, workers and what is wrong. Exits 1, with the reason, if due "
         "jobs are not promoted, jobs of dead workers or past their deadline are not taken back, "
-        "schedules are due and not ticked, or a bound given with --max-age or --max-backlog is "
-        "exceeded. Paused queues do not count against a bound. --fail-on warning also fails for "
-        "what somebody should look at soon."
+        "schedules are due and not ticked, jobs wait and no worker is alive, all attempts of a "
+        "task fail, or a bound given with --max-age or --max-backlog is exceeded. Paused queues do "
+        "not count against a bound. --fail-on warning also fails for what somebody should look at "
+        "soon."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -113,6 +113,26 @@ class OperationsAdmin(ModelAdmin):
         whole = {**self.admin_site.each_context(request), "opts": self.opts, **context}
         return TemplateResponse(request, f"admin/jobqueue/{template}", whole, status=status)
 
+    def confirm(
+        self, request: HttpRequest, action: str, question: str, ticked: Mapping[Any, Any]
+    ) -> TemplateResponse | None:
+        """Return the page that asks once more before an action of the list; None once it has.
+
+        ticked: what is shown of each row, by its primary key.
+        """
+        if request.POST.get("confirmed") == "1":
+            return None
+        context = {
+            "title": words.verb(action),
+            "question": question,
+            "action": action,
+            "action_name": ACTION_CHECKBOX_NAME,
+            "keys": list(ticked),
+            "rows": list(ticked.values()),
+            "back": request.get_full_path(),
+        }
+        return self.page(request, "confirm.html", context)
+
     def url(self, name: str, *args: Any) -> str:
         """Return the address of a page of this model, such as "change" or "changelist"."""
         return self.url_of(self.opts.model_name or "", name, *args)

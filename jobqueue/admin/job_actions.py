@@ -25,7 +25,7 @@ from jobqueue import control, permissions
 from jobqueue.admin import home, marks, words
 from jobqueue.admin.base import OperationsAdmin, allowed_to, not_allowed
 from jobqueue.admin.exporting import COLUMNS, as_csv
-from jobqueue.admin.job_forms import BULK_FORMS, EMPTY, FORMS, VerbForm
+from jobqueue.admin.job_forms import AT_ONCE, BULK_FORMS, FORMS, VerbForm
 from jobqueue.admin.job_lists import Refused, filter_of
 from jobqueue.control import Outcome
 from jobqueue.exceptions import JobQueueError
@@ -104,7 +104,7 @@ class JobActions(OperationsAdmin):
     def act_on_selected(self, request: HttpRequest, verb: str) -> HttpResponse | None:
         """Do it, or ask first for what it needs."""
         ids = selected_ids(request)
-        if verb in EMPTY:
+        if verb in AT_ONCE:
             self.perform(request, verb, ids, {})
             return None
         return self._confirm_selected(request, verb, ids, FORMS[verb]())

@@ -137,5 +137,5 @@ BULK_FORMS: dict[str, type[VerbForm]] = {
     "reschedule": SpreadTimeForm,
 }
 """What each verb asks for about all jobs that match; none is ended by force in bulk."""
-EMPTY = frozenset({"requeue", "run_now", "run_again"})
-"""Verbs about named jobs that ask for nothing, and destroy nothing: done at once."""
+AT_ONCE = frozenset({"requeue", "run_now"})
+"""Verbs about named jobs that need nothing, and destroy or repeat nothing: done at once."""

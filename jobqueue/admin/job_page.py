@@ -20,7 +20,7 @@ from django.utils.translation import gettext as _
 from jobqueue import control, permissions
 from jobqueue.admin import effects, marks, words
 from jobqueue.admin.base import OperationsAdmin
-from jobqueue.admin.job_forms import FORMS
+from jobqueue.admin.job_forms import AT_ONCE, FORMS
 from jobqueue.admin.job_history import (
     MAX_LINES,
     actions_of,
@@ -185,10 +185,11 @@ def _copied(site: OperationsAdmin, job: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """A form of one verb. asks: it has fields, so it is folded away until it is wanted."""
+    """A form of one verb. asks: it is not done at once, but folded away until it is wanted."""
 
     verb: str
     label: str
+    meaning: str
     url: str
     form: Any
     asks: bool
@@ -204,9 +205,10 @@ def _buttons(site: OperationsAdmin, request: HttpRequest, job: Any) -> list[Butt
         Button(
             verb=verb,
             label=words.verb(verb),
+            meaning=str(words.MEANINGS.get(verb, "")),
             url=site.url_of("job", "do", job.pk, verb),
             form=_form(verb, job),
-            asks=bool(FORMS[verb].base_fields),
+            asks=verb not in AT_ONCE,
         )
         for verb in allowed
         if site.may(request, verb)

@@ -27,13 +27,22 @@ from jobqueue.models.schedule import CODE, DATABASE
 from jobqueue.redaction import redact
 
 PREVIEWED = 5
+RUNNING = gettext_lazy(
+    "A job is made now, beside the plan: the next tick comes at its time all the same. What the "
+    "last run has done can happen twice."
+)
 
 
-def _switch(verb: str, label: Any) -> Callable[..., Any]:
+def _switch(verb: str, label: Any, question: Any = "") -> Callable[..., Any]:
     @admin.action(permissions=[verb], description=label)
-    def act(modeladmin: ScheduleAdmin, request: HttpRequest, queryset: Any) -> None:
+    def act(modeladmin: ScheduleAdmin, request: HttpRequest, queryset: Any) -> HttpResponse | None:
+        if question:
+            shown = {row.pk: marks.text(row.name) for row in queryset}
+            if asked := modeladmin.confirm(request, verb, str(question), shown):
+                return asked
         for name in queryset.values_list("name", flat=True):
             modeladmin.turn(request, name, verb)
+        return None
 
     act.__name__ = verb
     return act
@@ -64,7 +73,7 @@ class ScheduleAdmin(ScheduleColumns, OperationsAdmin):
     actions = [
         _switch("enable_schedule", gettext_lazy("Enable")),
         _switch("disable_schedule", gettext_lazy("Disable")),
-        _switch("run_schedule", gettext_lazy("Run now")),
+        _switch("run_schedule", gettext_lazy("Run now…"), RUNNING),
     ]
     has_enable_schedule_permission = allowed_to("enable_schedule")
     has_disable_schedule_permission = allowed_to("disable_schedule")
@@ -224,12 +233,18 @@ class ScheduleAdmin(ScheduleColumns, OperationsAdmin):
 
     # --- buttons --------------------------------------------------------------------------------
 
-    def _buttons(self, request: HttpRequest, row: Schedule) -> list[tuple[str, str]]:
+    def _buttons(self, request: HttpRequest, row: Schedule) -> list[dict[str, Any]]:
+        """Return what may be pressed; meaning: what running means, said before it is done."""
         turns: Sequence[str] = ("disable", "run") if row.enabled else ("enable", "run")
         if row.source == DATABASE or row.undeclared_at is not None:
             turns = (*turns, "delete")
         return [
-            (self.url("turn", row.pk, turn), words.verb(TURNS[turn]))
+            {
+                "url": self.url("turn", row.pk, turn),
+                "label": words.verb(TURNS[turn]),
+                "meaning": RUNNING if turn == "run" else "",
+                "asks": turn in ("run", "delete"),
+            }
             for turn in turns
             if self.may(request, TURNS[turn])
         ]

@@ -114,7 +114,7 @@ VERBS: Mapping[str, Any] = {
     "reschedule": _("Run at another time"),
     "reprioritize": _("Change priority"),
     "move": _("Move to another queue"),
-    "run_again": _("Run again"),
+    "run_again": _("Run as a new job"),
     "enqueue": _("Submit"),
     "pause": _("Pause"),
     "resume": _("Resume"),
@@ -132,6 +132,16 @@ VERBS: Mapping[str, Any] = {
     "stop bulk": _("Stop bulk operation"),
     "resume bulk": _("Resume bulk operation"),
 }
+MEANINGS: Mapping[str, Any] = {
+    "requeue": _("The same job gets a new budget of attempts. Its recorded steps are kept."),
+    "discard": _("It is given up: no dead letter any more, and pruned as cancelled jobs are."),
+    "run_now": _("It is due now, instead of at its time."),
+    "run_again": _(
+        "Makes a second job with the same task and arguments. What this one has done, such as a "
+        "charge or a mail, can happen twice."
+    ),
+}
+"""What a verb means for the job, where its name does not say it."""
 DONE: Mapping[str, Any] = {
     "requeued": _("requeued"),
     "cancelled": _("cancelled"),

@@ -29,6 +29,10 @@ from jobqueue.states import State
 MAX_RUNNING = 50
 MAX_ATTEMPTS = 20
 LOOKS = 2
+DRAINING = gettext_lazy(
+    "A drained worker claims nothing more, ends the jobs in hand and exits. Nothing starts another "
+    "in its place."
+)
 
 
 class LifeFilter(admin.SimpleListFilter):
@@ -76,10 +80,14 @@ class WorkerChangeList(NamedChangeList):
         self.result_list = workers
 
 
-@admin.action(permissions=["drain_worker"], description=gettext_lazy("Drain"))
-def drain(modeladmin: WorkerAdmin, request: HttpRequest, queryset: Any) -> None:
-    """Drain the ticked workers."""
-    modeladmin.drain(request, selected_ids(request))
+@admin.action(permissions=["drain_worker"], description=gettext_lazy("Drain…"))
+def drain(modeladmin: WorkerAdmin, request: HttpRequest, queryset: Any) -> HttpResponse | None:
+    """Drain the ticked workers, once that has been confirmed."""
+    shown = {worker.pk: marks.text(worker) for worker in queryset}
+    asked = modeladmin.confirm(request, "drain", str(DRAINING), shown)
+    if asked is None:
+        modeladmin.drain(request, selected_ids(request))
+    return asked
 
 
 class WorkerAdmin(OperationsAdmin):
@@ -180,6 +188,8 @@ class WorkerAdmin(OperationsAdmin):
             "running": _running(worker) if sees_jobs else [],
             "attempts": _attempts(worker) if sees_jobs else [],
             "drain_url": self.url("drain", worker.pk) if can_drain else "",
+            "draining": DRAINING,
+            "left_alone": _left_alone(worker) if can_drain else "",
         }
 
     def drain_view(self, request: HttpRequest, worker: UUID) -> HttpResponse:
@@ -228,8 +238,29 @@ def life_badge(worker: Any) -> Any:
 
 def queues_text(worker: Any) -> Any:
     """Return the queues that a worker serves."""
-    named = worker.queues if isinstance(worker.queues, list) else [worker.queues]
-    return marks.text(", ".join(map(str, named)), 80) if named else _("every queue")
+    named = _names(worker.queues)
+    return marks.text(", ".join(named), 80) if named else _("every queue")
+
+
+def _left_alone(worker: Any) -> str:
+    """Return what nobody would serve if this worker were drained; "" if others do."""
+    rows = Worker.objects.using(worker._state.db).filter(dead=False, draining=False, kind="worker")
+    alive = [key for key, left in leases_left(home.alias()).items() if left >= 0]
+    rows = rows.filter(pk__in=alive).exclude(pk=worker.pk)
+    others = [_names(queues) for queues in rows.values_list("queues", flat=True)[:1_000]]
+    if worker.kind != "worker" or not all(others):
+        return ""
+    if not others:
+        return _("No other worker is alive: until one starts, no job does.")
+    if not worker.queues:
+        return _("No other worker serves every queue.")
+    alone = sorted(set(_names(worker.queues)).difference(*others))
+    shown = marks.visible(", ".join(alone))
+    return _("No other worker serves: %(queues)s") % {"queues": shown} if alone else ""
+
+
+def _names(queues: Any) -> list[str]:
+    return list(map(str, queues)) if isinstance(queues, list) else [str(queues)]
 
 
 def ago(age: Any) -> str:

@@ -84,6 +84,7 @@ def requeue_over_ten_minutes(page) -> None:
 
 def resume_the_queue(page) -> None:
     page.goto(page.url.split("/admin/")[0] + "/admin/jobqueue/queue/mail/change/")
+    page.click("summary:text-is('Resume…')")
     page.click("button:text-is('Resume')")
     until(page, "active")
     page.goto(page.url.split("/admin/")[0] + "/admin/jobqueue/action/")

@@ -82,7 +82,8 @@ class RunAgain(Subcommand):
     changes = True
     help = (
         "Make a new job of each that has ended, with the same task, arguments and tags. The old "
-        "one stays as it is; `jobs requeue` gives a dead one another chance instead."
+        "one stays as it is, and what it has done can happen twice; `jobs requeue` gives a dead "
+        "one another chance instead."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -1,0 +1,86 @@
+"""What is hard to take back asks first, and says what it means."""
+
+import re
+
+import pytest
+from django.db import connection
+
+from jobqueue import control
+from jobqueue.conf import options_for
+from jobqueue.control import Actor
+from jobqueue.models import Action, Worker
+from jobqueue.storage import storage_for
+from tests.admin.making import everything, job, page, worker
+from tests.storage.making import register
+
+pytestmark = pytest.mark.django_db
+
+
+def folded(text: str, address: str) -> str:
+    """Return what is unfolded before a form posts to an address; "" if the form stands open."""
+    found = re.findall(r'<details class="jq-ask">(.*?)</details>', text, re.DOTALL)
+    return "".join(each for each in found if f'action="{address}"' in each)
+
+
+def test_running_as_a_new_job_asks_and_requeueing_does_not(admin):
+    subject = job("dead")
+    text = admin.get(page("job", subject.pk)).text
+    assert "can happen twice" in folded(text, page("job", subject.pk, "do", "run_again"))
+    requeue = page("job", subject.pk, "do", "requeue")
+    assert f'action="{requeue}"' in text
+    assert not folded(text, requeue)
+    assert "The same job gets a new budget" in text
+
+
+@pytest.mark.parametrize("key", [None, "mail"], ids=["list", "page"])
+def test_resuming_a_queue_asks_and_repeats_why_it_was_paused(key, admin):
+    control.pause("mail", Actor("kim", "shell"), "provider is down")
+    for _ in range(3):
+        job("ready", queue="mail")
+    asked = folded(admin.get(page("queue", key)).text, page("queue", "mail", "turn", "resume"))
+    assert "<bdi>kim</bdi> paused it: <bdi>provider is down</bdi>" in asked
+    assert "Jobs that are ready: 3." in asked
+
+
+@pytest.mark.parametrize(
+    ("others", "says"),
+    [
+        ([], "No other worker is alive"),
+        ([{"queues": ["default"]}], "No other worker serves: mail<"),
+        ([{"queues": ["default"]}, {"queues": ["mail"], "draining": True}], "serves: mail<"),
+        ([{"queues": ["default"]}, {"queues": ["mail"]}], ""),
+        ([{"queues": []}], ""),
+    ],
+    ids=str,
+)
+def test_draining_a_worker_asks_and_names_what_nobody_else_serves(others, says, admin):
+    one = worker(queues=["default", "mail"])
+    for other in others:
+        key = register(storage_for(connection, options_for("default")))
+        Worker.objects.filter(pk=key).update(**other)
+    asked = folded(admin.get(page("worker", one.pk)).text, page("worker", one.pk, "drain"))
+    assert "claims nothing more" in asked
+    assert says in asked
+    assert ("No other worker" in asked) == bool(says)
+
+
+def test_running_a_schedule_asks(admin):
+    key = everything()["schedule"]
+    text = admin.get(page("schedule", key)).text
+    assert "beside the plan" in folded(text, page("schedule", key, "turn", "run"))
+    assert not folded(text, page("schedule", key, "turn", "disable"))
+
+
+@pytest.mark.parametrize(
+    ("model", "action"), [("worker", "drain"), ("schedule", "run_schedule")], ids=str
+)
+def test_ticked_rows_are_shown_once_more_before_anything_happens(model, action, admin):
+    key = everything()[model]
+    Action.objects.all().delete()
+    ticked = {"action": action, "_selected_action": [key]}
+    answer = admin.post(page(model), ticked | {"index": "0"})
+    assert answer.status_code == 200
+    assert f'name="_selected_action" value="{key}"' in answer.text
+    assert not Action.objects.exists()
+    assert admin.post(page(model), ticked | {"confirmed": "1"}).status_code == 302
+    assert Action.objects.get().verb == action

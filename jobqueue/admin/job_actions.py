@@ -12,6 +12,7 @@ compare-and-set or not at all, and the answer counts both, with why.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -24,8 +25,16 @@ from django.utils.translation import gettext_lazy
 from jobqueue import control, permissions
 from jobqueue.admin import home, marks, words
 from jobqueue.admin.base import OperationsAdmin, allowed_to, not_allowed
+from jobqueue.admin.cautions import cautions, last_failed
 from jobqueue.admin.exporting import COLUMNS, as_csv
-from jobqueue.admin.job_forms import AT_ONCE, BULK_FORMS, FORMS, VerbForm
+from jobqueue.admin.job_forms import (
+    AT_ONCE,
+    BULK_FORMS,
+    FORMS,
+    SPREAD_FROM,
+    SPREAD_MINUTES,
+    VerbForm,
+)
 from jobqueue.admin.job_lists import Refused, filter_of
 from jobqueue.control import Outcome
 from jobqueue.exceptions import JobQueueError
@@ -186,7 +195,7 @@ class JobActions(OperationsAdmin):
         text = given.get("filter", "").strip()
         form = BULK_FORMS[verb](request.POST if request.method == "POST" else None)
         try:
-            filter_of(request, text)
+            chosen = filter_of(request, text)
             if request.method == "POST" and form.is_valid():
                 return self._begin(request, verb, text, form.parameters())
             preview = control.bulk_preview(verb, filter=text, backend=home.alias())
@@ -194,7 +203,9 @@ class JobActions(OperationsAdmin):
             text = _("Nothing was changed: %(why)s") % {"why": error}
             self.message_user(request, text, messages.ERROR)
             return self.redirect(self.back(request, self.url_of("job", "changelist")))
-        return self._confirm_matching(request, verb, preview, form, text)
+        if "spread" in form.fields and preview.count > SPREAD_FROM:
+            form.initial["spread"] = SPREAD_MINUTES
+        return self._confirm_matching(request, preview, form, last_failed(chosen))
 
     def _begin(
         self, request: HttpRequest, verb: str, text: str, parameters: Mapping[str, Any]
@@ -210,11 +221,11 @@ class JobActions(OperationsAdmin):
     def _confirm_matching(
         self,
         request: HttpRequest,
-        verb: str,
         preview: control.Preview,
         form: VerbForm,
-        text: str,
+        failed_at: datetime | None,
     ) -> HttpResponse:
+        verb = preview.verb
         groups = (
             (_("By state"), {words.state(k): n for k, n in preview.by_state.items()}),
             (_("By queue"), preview.by_queue),
@@ -225,6 +236,8 @@ class JobActions(OperationsAdmin):
             "verb": verb,
             "verb_label": words.verb(verb),
             "preview": preview,
+            "cautions": cautions(preview),
+            "failed_at": marks.moment(failed_at) if failed_at else "",
             "groups": [(title, shown_counts(found)) for title, found in groups if found],
             "form": form,
             "filter": marks.visible(preview.filter),

@@ -17,6 +17,10 @@ from jobqueue.compat import TASK_MAX_PRIORITY, TASK_MIN_PRIORITY
 from jobqueue.conf import MAX_JOB_REASON_LENGTH
 from jobqueue.engine.bulk import MAX_SPREAD_SECONDS
 
+SPREAD_FROM = 100
+"""Jobs above which a form proposes to spread them; a hundred at once hurt no service that lives."""
+SPREAD_MINUTES = 10
+
 
 class VerbForm(forms.Form):
     """A verb that needs nothing else."""
@@ -102,7 +106,8 @@ class SpreadForm(VerbForm):
         min_value=0,
         max_value=MAX_SPREAD_SECONDS / 60,
         help_text=_(
-            "0 or empty: all at once. Spread, they do not fall on whatever failed at once."
+            "Empty: all at once. 10: evenly over ten minutes, so that a service which has just "
+            "come back is not flooded."
         ),
         widget=forms.NumberInput(attrs={"step": "any"}),
     )

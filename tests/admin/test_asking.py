@@ -6,11 +6,12 @@ import pytest
 from django.db import connection
 
 from jobqueue import control
+from jobqueue.admin import job_actions
 from jobqueue.conf import options_for
 from jobqueue.control import Actor
-from jobqueue.models import Action, Worker
+from jobqueue.models import Action, ErrorGroup, Worker
 from jobqueue.storage import storage_for
-from tests.admin.making import everything, job, page, worker
+from tests.admin.making import FINGERPRINT, everything, job, page, worker
 from tests.storage.making import register
 
 pytestmark = pytest.mark.django_db
@@ -84,3 +85,39 @@ def test_ticked_rows_are_shown_once_more_before_anything_happens(model, action, 
     assert not Action.objects.exists()
     assert admin.post(page(model), ticked | {"confirmed": "1"}).status_code == 302
     assert Action.objects.get().verb == action
+
+
+# --- all that match -------------------------------------------------------------------------------
+
+
+def test_before_many_jobs_run_what_keeps_them_from_it_is_said(admin):
+    job("dead", queue="mail"), job("ready", queue="default")
+    for queue in ("mail", "default"):
+        control.pause(queue, Actor("kim", "shell"))
+    chosen = {"filter": "queue:mail state:any"}
+    text = admin.get(page("job", "matching", "requeue"), chosen).text
+    assert "Queue mail is paused by kim" in text
+    assert "No worker is alive" in text
+    assert "Queue default" not in text
+    register(storage_for(connection, options_for("default")))
+    assert "No worker is alive" not in admin.get(page("job", "matching", "requeue"), chosen).text
+    assert "Queue mail" not in admin.get(page("job", "matching", "discard"), chosen).text
+
+
+def test_before_an_error_is_requeued_it_is_said_when_it_was_last_seen(admin):
+    everything()
+    seen = ErrorGroup.objects.get().last_seen
+    url = page("job", "matching", "requeue")
+    text = admin.get(url, {"filter": f"fingerprint:{FINGERPRINT} state:dead"}).text
+    assert f'last seen at <time datetime="{seen.isoformat()}"' in text
+    assert "last seen at" not in admin.get(url, {"filter": "state:dead"}).text
+
+
+def test_many_jobs_are_spread_unless_somebody_says_otherwise(admin, monkeypatch):
+    monkeypatch.setattr(job_actions, "SPREAD_FROM", 1)
+    job("dead")
+    url, chosen = page("job", "matching", "requeue"), {"filter": "state:dead"}
+    field = re.compile(r'<input[^>]*name="spread"[^>]*>')
+    assert "value=" not in field.search(admin.get(url, chosen).text)[0]
+    job("dead")
+    assert 'value="10"' in field.search(admin.get(url, chosen).text)[0]

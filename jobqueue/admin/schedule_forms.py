@@ -61,7 +61,12 @@ class JSONText(forms.CharField):
 
 def local_time(label: Any) -> forms.CharField:
     """Return a field for a time without an offset: one of the schedule's zone."""
-    return forms.CharField(label=label, required=False, widget=forms.TextInput(attrs=TIME))
+    return forms.CharField(
+        label=label,
+        required=False,
+        widget=forms.TextInput(attrs=TIME),
+        help_text=gettext_lazy("In this schedule's time zone."),
+    )
 
 
 class ScheduleForm(forms.Form):

@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy
 from jobqueue import control
 from jobqueue.admin import home, marks, words
 from jobqueue.admin.lists import NamedChangeList
+from jobqueue.admin.schedule_forms import MISSED_LABELS, OVERLAP_LABELS
 
 
 class ScheduleChangeList(NamedChangeList):
@@ -32,7 +33,7 @@ class EnabledFilter(admin.SimpleListFilter):
     parameter_name = "enabled"
 
     def lookups(self, request: Any, model_admin: Any) -> list[tuple[str, Any]]:
-        return [("1", gettext_lazy("not disabled")), ("0", words.state("disabled"))]
+        return [("1", gettext_lazy("enabled")), ("0", words.state("disabled"))]
 
     def queryset(self, request: Any, queryset: Any) -> Any:
         value = self.value()
@@ -53,7 +54,7 @@ class ScheduleColumns:
 
     @admin.display(description=gettext_lazy("state"))
     def state_column(self, row: Any) -> Any:
-        return marks.badge(row.status.state if row.status else "disabled")
+        return state_badge(row.status) if row.status else marks.badge("disabled")
 
     @admin.display(description=gettext_lazy("last tick"))
     def last_column(self, row: Any) -> Any:
@@ -67,6 +68,21 @@ class ScheduleColumns:
         ticks = row.status.next_ticks if row.status and row.status.state == "ticking" else []
         return marks.moment(ticks[0].at) if ticks else marks.NOTHING
 
-    @admin.display(description=gettext_lazy("overlap, missed"))
+    @admin.display(description=gettext_lazy("its jobs run, after a stop"))
     def policy_column(self, row: Any) -> Any:
-        return f"{row.overlap}, {row.missed}"
+        return marks.lines([overlap_text(row), marks.note(missed_text(row))])
+
+
+def state_badge(status: Any) -> Any:
+    """Return a schedule's state; one that nobody ticks looks like none that ticks."""
+    return marks.badge("late" if status.is_late else status.state)
+
+
+def overlap_text(row: Any) -> Any:
+    """Return how its jobs run beside each other, in the words of the form."""
+    return OVERLAP_LABELS.get(row.overlap) or marks.text(row.overlap)
+
+
+def missed_text(row: Any) -> Any:
+    """Return what becomes of missed ticks, in the words of the form."""
+    return MISSED_LABELS.get(row.missed) or marks.text(row.missed)

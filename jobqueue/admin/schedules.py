@@ -17,7 +17,14 @@ from jobqueue.admin import home, marks, words
 from jobqueue.admin.base import OperationsAdmin, allowed_to, not_allowed
 from jobqueue.admin.payloads import shown_document
 from jobqueue.admin.schedule_forms import ScheduleForm, initial_of
-from jobqueue.admin.schedule_lists import EnabledFilter, ScheduleChangeList, ScheduleColumns
+from jobqueue.admin.schedule_lists import (
+    EnabledFilter,
+    ScheduleChangeList,
+    ScheduleColumns,
+    missed_text,
+    overlap_text,
+    state_badge,
+)
 from jobqueue.declarations import declaration, default_zone
 from jobqueue.disclosure import shown_error
 from jobqueue.engine.schedule_status import history
@@ -180,8 +187,8 @@ class ScheduleAdmin(ScheduleColumns, OperationsAdmin):
             "row": row,
             "form": form,
             "status": status,
-            "badge": marks.badge(status.state) if status else "",
-            "facts": self._facts(request, row) if row else [],
+            "badge": state_badge(status) if status else "",
+            "facts": self._facts(request, row, status) if row else [],
             "ticks": self._ticks(form, status),
             "history": _history(row) if row else [],
             "error": marks.visible(self._error(request, row)) if row else "",
@@ -214,16 +221,16 @@ class ScheduleAdmin(ScheduleColumns, OperationsAdmin):
             for tick in ticks
         ]
 
-    def _facts(self, request: HttpRequest, row: Schedule) -> list[tuple[str, Any]]:
+    def _facts(self, request: HttpRequest, row: Schedule, status: Any) -> list[tuple[str, Any]]:
         facts = [
             (_("Task"), marks.text(row.task)),
             (_("Plan"), marks.text(_plan(row))),
             (_("Time zone"), marks.text(row.time_zone)),
             (_("Declared in"), _("code") if row.source == CODE else _("the database")),
             (_("Queue"), marks.text(row.queue_name) if row.queue_name else _("the task's own")),
-            (_("Overlap"), marks.text(row.overlap)),
-            (_("Missed ticks"), marks.text(row.missed)),
-            (_("Last tick"), marks.moment(row.last_tick)),
+            (_("Its jobs run"), overlap_text(row)),
+            (_("After a stop of all schedulers"), missed_text(row)),
+            (_("Last tick"), marks.moment(status.last.tick if status and status.last else None)),
         ]
         if self.may(request, permissions.VIEW_PAYLOAD):
             text = json.dumps(row.arguments, default=str)

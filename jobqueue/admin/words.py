@@ -32,6 +32,7 @@ STATES: Mapping[str, Any] = {
     "finished": _("finished"),
     # schedules
     "ticking": _("ticking"),
+    "late": _("late"),
     "over": _("over"),
     "disabled": _("disabled"),
     "failing": _("failing"),
@@ -68,6 +69,7 @@ ICONS: Mapping[str, str] = {
     "stopped": "■",
     "finished": "✓",
     "ticking": "✓",
+    "late": "!",
     "over": "■",
     "disabled": "‖",
     "failing": "✕",
@@ -100,6 +102,7 @@ TONES: Mapping[str, str] = {
     "timed_out": "bad",
     "failed": "bad",
     "failing": "bad",
+    "late": "bad",
     "dead": "bad",
     "expired": "bad",
     "error": "bad",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import OuterRef, Q, Subquery
+from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce, Now
 
 from jobqueue.compat import DEFAULT_TASK_BACKEND_ALIAS
@@ -41,7 +41,8 @@ class ScheduleStatus:
     """A schedule as it is now.
 
     state: ticking; over (no tick is left); disabled; failing (see its error); or undeclared (the
-    code that declared it does so no more, so it does not tick). words: its plan in English.
+    code that declared it does so no more, so it does not tick). is_late: it is due, and nobody
+    ticks it. words: its plan in English.
     """
 
     schedule: Schedule
@@ -49,6 +50,7 @@ class ScheduleStatus:
     words: str
     next_ticks: list[PlannedTick]
     last: PastTick | None
+    is_late: bool = False
 
 
 def schedules(
@@ -61,7 +63,8 @@ def schedules(
         rows = rows.filter(name=name)
     found = list(rows[:MAX_LISTED])
     last = _last_ticks(database, found)
-    return [_status(row, last.get(row.pk), count, backend) for row in found]
+    late_ids = set(_late(database).values_list("pk", flat=True))
+    return [_status(row, last.get(row.pk), count, backend, row.pk in late_ids) for row in found]
 
 
 def history(schedule: Schedule, count: int = HISTORY) -> list[PastTick]:
@@ -79,20 +82,25 @@ def failing(database: str) -> dict[str, str]:
 
 def late(database: str) -> list[str]:
     """Return the names of schedules that were to be looked at long ago: no scheduler runs."""
+    return list(_late(database).order_by("name").values_list("name", flat=True)[:MAX_LISTED])
+
+
+def _late(database: str) -> QuerySet[Schedule]:
     before = Now() - timedelta(seconds=AUDIT_PATIENCE_SECONDS)
     rows = Schedule.objects.using(database).filter(enabled=True, error="")
     rows = rows.exclude(Q(source=CODE, undeclared_at__isnull=False))
-    rows = rows.annotate(due=Coalesce("look_at", "last_tick")).filter(due__lt=before)
-    return list(rows.order_by("name").values_list("name", flat=True)[:MAX_LISTED])
+    return rows.annotate(due=Coalesce("look_at", "last_tick")).filter(due__lt=before)
 
 
-def _status(row: Schedule, last: PastTick | None, count: int, backend: str) -> ScheduleStatus:
+def _status(
+    row: Schedule, last: PastTick | None, count: int, backend: str, is_late: bool
+) -> ScheduleStatus:
     try:
         words = row.as_plan().words()
         ticks = preview_schedule(row, count, backend=backend)
     except InvalidSchedule as error:
-        return ScheduleStatus(row, _state(row, True), str(error), [], last)
-    return ScheduleStatus(row, _state(row, bool(ticks)), words, ticks, last)
+        return ScheduleStatus(row, _state(row, True), str(error), [], last, is_late)
+    return ScheduleStatus(row, _state(row, bool(ticks)), words, ticks, last, is_late)
 
 
 def _state(row: Schedule, has_next: bool) -> str:

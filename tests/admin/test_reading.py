@@ -2,6 +2,7 @@
 
 import html
 import re
+from datetime import timedelta
 
 import pytest
 from django.utils import timezone
@@ -9,7 +10,7 @@ from django.utils import timezone
 from jobqueue import control
 from jobqueue.admin import marks, schedule_forms, words
 from jobqueue.control import Actor
-from jobqueue.models import Queue
+from jobqueue.models import Queue, Schedule, Tick
 from tests.admin import tasks  # noqa: F401 - registers one that staff may submit
 from tests.admin.making import NOW, around, attempt, everything, job, page, worker
 
@@ -150,6 +151,47 @@ def test_a_job_that_succeeded_has_an_attempt_and_no_failure(admin):
 @pytest.mark.parametrize(("model", "title"), [("schedule", "Schedules"), ("worker", "Workers")])
 def test_a_list_is_called_by_what_is_in_it(model, title, admin):
     assert f"<h1>{title}</h1>" in admin.get(page(model)).text
+
+
+# --- schedules ------------------------------------------------------------------------------------
+
+
+def test_a_schedule_that_nobody_ticks_is_late(admin):
+    key = everything()["schedule"]
+    for address in (page("schedule"), page("schedule", key)):
+        Schedule.objects.update(look_at=timezone.now())
+        assert "</span> ticking</span>" in admin.get(address).text
+        Schedule.objects.update(look_at=timezone.now() - timedelta(hours=1))
+        text = admin.get(address).text
+        assert "</span> late</span>" in text
+        assert "</span> ticking</span>" not in text
+    assert "nobody ticks it: start a worker" in text
+
+
+def test_a_schedule_is_told_in_the_words_of_its_form(admin):
+    key = everything()["schedule"]
+    page_of_one = admin.get(page("schedule", key)).text
+    assert "<dt>Its jobs run</dt><dd>beside earlier ones</dd>" in page_of_one
+    listed = admin.get(page("schedule")).text
+    for words_of_it in ("beside earlier ones", "one job for all ticks that were missed"):
+        assert words_of_it in listed
+        assert words_of_it in page_of_one
+
+
+def test_list_and_page_of_a_schedule_tell_the_same_last_tick(admin):
+    key = everything()["schedule"]
+    Schedule.objects.update(last_tick=NOW + timedelta(days=1))  # looked at, and nothing was made
+    Tick.objects.create(schedule_id=key, tick=NOW, at=NOW, outcome="missed")
+    for address in (page("schedule"), page("schedule", key)):
+        text = admin.get(address).text
+        assert "2026-06-01 12:00:00</time>" in text
+        assert "2026-06-02 12:00:00</time>" not in text
+
+
+def test_times_that_are_typed_for_a_schedule_say_whose_zone_they_are_in(admin):
+    text = html.unescape(admin.get(page("schedule", "add")).text)
+    assert text.count("In this schedule's time zone.") == 3
+    assert "Times are in" not in text
 
 
 # --- queues ---------------------------------------------------------------------------------------

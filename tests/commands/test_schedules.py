@@ -1,5 +1,7 @@
 """``jobs schedules``: what is shown, and what is done."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 from jobqueue.models import Action, Job, Schedule
@@ -50,6 +52,14 @@ def test_the_list_says_when_each_ticks(jobs, hourly):
     assert "2027-03-01 14:00:00+0000" in out
     assert "2027-03-01 13:00:00+00:00 ready" in out
     assert "failing" in out
+
+
+def test_one_that_nobody_ticks_is_late(jobs, hourly):
+    Schedule.objects.update(look_at=datetime(2026, 1, 1, tzinfo=UTC))
+    for words in (["schedules"], ["schedules", "show", hourly]):
+        out = jobs(*words).out
+        assert "late" in out
+        assert "ticking" not in out
 
 
 def test_one_is_shown_with_its_next_and_last_ticks(jobs, hourly):

@@ -357,6 +357,8 @@ def test_status_tells_schedules_that_nobody_ticks_and_those_that_cannot(storage)
     assert current.failing_schedules == {"failing": "its task is gone"}
     Schedule.objects.filter(name="on time").update(look_at=None, last_tick=long_ago)
     assert control.status().late_schedules == ["late", "on time"]
+    late = [one.schedule.name for one in control.schedules() if one.is_late]
+    assert late == ["late", "on time"]
 
 
 # --- rows that others write ----------------------------------------

@@ -118,7 +118,7 @@ def _write_table(shell: Shell, found: Sequence[ScheduleStatus]) -> None:
         [
             [
                 one.schedule.name,
-                one.state,
+                _state(one),
                 one.words,
                 one.schedule.time_zone,
                 _next(one.next_ticks) if one.state == "ticking" else "–",
@@ -147,7 +147,7 @@ def _show(shell: Shell, name: str, options: Mapping[str, Any]) -> None:
 def _page(shell: Shell, one: ScheduleStatus) -> Iterator[str]:
     row = one.schedule
     yield shell.style.MIGRATE_HEADING(printable(row.name))
-    yield f"  {'state':<10}{(_color(shell, one.state) or str)(one.state)}"
+    yield f"  {'state':<10}{(_color(shell, _state(one)) or str)(_state(one))}"
     facts = {
         "error": row.error,
         "plan": f"{one.words} ({row.cron or row.every_seconds or clock_time(row.at)})",
@@ -246,10 +246,15 @@ def _last(last: PastTick | None) -> str:
     return f"{clock_time(last.tick)} {what}"
 
 
+def _state(one: ScheduleStatus) -> str:
+    return "late" if one.is_late else one.state
+
+
 def _color(shell: Shell, state: str) -> Any:
     style = shell.style
     return {
         "failing": style.ERROR,
+        "late": style.ERROR,
         "disabled": style.WARNING,
         "undeclared": style.WARNING,
     }.get(state)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 from django import forms
 from django.contrib import admin, messages
@@ -28,6 +29,7 @@ from jobqueue import permissions
 from jobqueue.admin import home, marks, words
 from jobqueue.control import Outcome
 from jobqueue.exceptions import JobQueueError
+from jobqueue.filters import Filter, Term
 
 MAX_LOGGED = 1_000
 """LogEntry rows of one action; a page has fewer rows, and a bulk operation one entry for all."""
@@ -141,6 +143,10 @@ class OperationsAdmin(ModelAdmin):
         """Return the address of a page of another of our models."""
         where = f"admin:jobqueue_{model}_{name}"
         return reverse(where, args=args, current_app=self.admin_site.name)
+
+    def jobs_url(self, *terms: Term) -> str:
+        """Return the address of the list of jobs that match all of `terms`."""
+        return f"{self.url_of('job', 'changelist')}?{urlencode({'q': str(Filter(terms))})}"
 
     def back(self, request: HttpRequest, default: str) -> str:
         """Return where the user came from (the field `next`), if that is a page of this site."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode
 from uuid import UUID
 
 from django.db.models import OuterRef, Subquery
@@ -33,7 +32,7 @@ from jobqueue.admin.job_history import (
 from jobqueue.admin.payloads import document_columns
 from jobqueue.admin.timeline import timeline
 from jobqueue.disclosure import READ_AHEAD, shown_error, shown_key, shown_words
-from jobqueue.filters import Filter, term
+from jobqueue.filters import term
 from jobqueue.models import CancelRequest, Job, JobTag, Progress, Worker
 from jobqueue.states import State
 
@@ -64,7 +63,7 @@ def job_context(site: OperationsAdmin, request: HttpRequest, job_id: UUID) -> Co
         "attempts": attempts,
         "hidden_attempts": max(job.attempts - len(attempts), 0),
         "steps": steps_of(job, with_payload),
-        "tags": [(marks.text(tag, 100), _list_url(site, term("tag", tag))) for tag in tags],
+        "tags": [(marks.text(tag, 100), site.jobs_url(term("tag", tag))) for tag in tags],
         "log": log_of(job, with_payload),
         "lines_shown": MAX_LINES,
         "actions": actions,
@@ -121,7 +120,7 @@ def _facts(site: OperationsAdmin, job: Any, with_payload: bool) -> list[tuple[st
         shown_key(key, may_see_payload=with_payload) for key in (job.unique_key, job.limit_key)
     )
     facts: list[tuple[str, Any]] = [
-        (_("Queue"), marks.link(_list_url(site, term("queue", job.queue)), marks.text(job.queue))),
+        (_("Queue"), marks.link(site.jobs_url(term("queue", job.queue)), marks.text(job.queue))),
         (_("Priority"), marks.number(job.priority)),
         (_("Attempts that ended"), marks.number(job.attempts)),
         (_("Of these failed"), _failures(job)),
@@ -139,8 +138,8 @@ def _facts(site: OperationsAdmin, job: Any, with_payload: bool) -> list[tuple[st
         (_("Unique key"), marks.text(unique_key) if unique_key else ""),
         (_("Limit"), marks.text(limit_key) if limit_key else ""),
         (_("Copy of"), _copied(site, job)),
-        (_("Backend"), marks.text(job.backend)),
-        (_("Fence"), marks.number(job.fence)),
+        (_("Backend"), marks.explained(marks.text(job.backend), words.NOTES["backend"])),
+        (_("Fence"), marks.explained(marks.number(job.fence), words.NOTES["fence"])),
     ]
     return [(name, value) for name, value in facts if value != ""]
 
@@ -172,7 +171,7 @@ def _suspicions(job: Any) -> Any:
     if not job.suspicions:
         return ""
     alone = _(" (runs alone)") if job.alone else ""
-    return f"{job.suspicions}{alone}"
+    return marks.explained(f"{job.suspicions}{alone}", words.NOTES["suspicions"])
 
 
 def _copied(site: OperationsAdmin, job: Any) -> Any:
@@ -226,20 +225,13 @@ def _form(verb: str, job: Any) -> Any:
 # --- where to go on -------------------------------------------------------------------------------
 
 
-def _list_url(site: OperationsAdmin, *terms: Any) -> str:
-    query = urlencode({"q": str(Filter(terms))})
-    return f"{site.url_of('job', 'changelist')}?{query}"
-
-
 def _links(site: OperationsAdmin, job: Job) -> list[tuple[str, str]]:
-    links = [(_("Jobs of this task"), _list_url(site, term("task", job.task)))]
+    links = [(_("Jobs of this task"), site.jobs_url(term("task", job.task)))]
     if job.error_fingerprint:
         alike = term("fingerprint", job.error_fingerprint)
-        links.append(
-            (_("Dead letters of this error"), _list_url(site, term("state", "dead"), alike))
-        )
+        links.append((_("Dead letters of this error"), site.jobs_url(term("state", "dead"), alike)))
         group = site.url_of("errorgroup", "change", job.error_fingerprint)
         links.append((_("This error over time"), group))
     if job.schedule:
-        links.append((_("Jobs of this schedule"), _list_url(site, term("schedule", job.schedule))))
+        links.append((_("Jobs of this schedule"), site.jobs_url(term("schedule", job.schedule))))
     return links

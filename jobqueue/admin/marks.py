@@ -154,6 +154,11 @@ def note(value: Any) -> SafeString:
     return format_html('<span class="jq-note">{}</span>', value)
 
 
+def explained(value: Any, meaning: Any) -> SafeString:
+    """Return a value with what its name means, for whoever meets it for the first time."""
+    return format_html("{} {}", value, note(meaning))
+
+
 def attempts(ended: int, failed: int, most: int | None) -> SafeString:
     """Return how many attempts there were, and if some failed, how much of the budget that is."""
     words_of_it = ngettext("%(ended)s attempt", "%(ended)s attempts", ended)

@@ -30,21 +30,48 @@ class ColumnFilter(admin.SimpleListFilter):
         return queryset if value is None else queryset.filter(**{self.column: value})
 
 
-class VerbFilter(ColumnFilter):
-    """What was done."""
+def _group(verb: str) -> str:
+    """Return what an action is about."""
+    if "bulk" in verb:
+        return "bulk"
+    last = verb.rpartition("_")[2]
+    return {
+        "pause": "queues",
+        "resume": "queues",
+        "drain": "workers",
+        "limit": "limits",
+        "schedule": "schedules",
+    }.get(last, "jobs")
 
-    title = _("what")
-    parameter_name = column = "verb"
+
+class VerbFilter(admin.SimpleListFilter):
+    """What was done: thirty verbs, by what they are about."""
+
+    title = _("action")
+    parameter_name = "about"
 
     def lookups(self, request: Any, model_admin: Any) -> Choices:
-        bulk = (f"bulk {verb}" for verb in BULK_VERBS)
-        return [(verb, words.verb(verb)) for verb in (*words.VERBS, *bulk)]
+        return [
+            ("jobs", _("Jobs")),
+            ("bulk", _("Bulk operations")),
+            ("queues", _("Queues")),
+            ("workers", _("Workers")),
+            ("limits", _("Limits")),
+            ("schedules", _("Schedules")),
+        ]
+
+    def queryset(self, request: Any, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        value = self.value()
+        if value is None:
+            return queryset
+        verbs = (*words.VERBS, *(f"bulk {verb}" for verb in BULK_VERBS))
+        return queryset.filter(verb__in=[verb for verb in verbs if _group(verb) == value])
 
 
 class SurfaceFilter(ColumnFilter):
     """Through which surface."""
 
-    title = _("through")
+    title = _("surface")
     parameter_name = column = "surface"
 
     def lookups(self, request: Any, model_admin: Any) -> Choices:

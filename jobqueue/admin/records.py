@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import admin
-from django.db.models import QuerySet
+from django.contrib.admin.utils import quote
+from django.db.models import OuterRef, QuerySet, Subquery
 from django.db.models.functions import Left
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
@@ -14,7 +17,7 @@ from django.utils.translation import gettext_lazy
 
 from jobqueue import permissions
 from jobqueue.admin import marks, words
-from jobqueue.admin.base import OperationsAdmin
+from jobqueue.admin.base import OperationsAdmin, field_or_none
 from jobqueue.admin.lists import KeysetChangeList
 from jobqueue.admin.record_filters import (
     ActorSearch,
@@ -27,11 +30,13 @@ from jobqueue.admin.record_filters import (
 )
 from jobqueue.admin.tracebacks import own_frames
 from jobqueue.disclosure import READ_AHEAD, shown_error
-from jobqueue.filters import shown_filter
-from jobqueue.models import Attempt
+from jobqueue.filters import shown_filter, term
+from jobqueue.models import Attempt, Job, Worker
+from jobqueue.models.fields import DocumentText
 from jobqueue.redaction import redact_text
 
 MAX_MESSAGE = 4_000
+BULK_TARGET = re.compile(r"bulk operation (\d{1,18})")
 
 
 class RecordAdmin(OperationsAdmin):
@@ -63,11 +68,18 @@ class ActionAdmin(RecordAdmin):
         "actor_column",
         "surface_column",
         "target_column",
+        "reason_column",
         "count_column",
     ]
     list_filter = [VerbFilter, SurfaceFilter]
     search_fields = ["actor"]
     search_help_text = gettext_lazy("The whole name of whoever did it.")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """Leave what may be a thousand ids to the page of one action."""
+        named = {name: DocumentText("detail", name) for name in ("reason", "worker")}
+        rows: QuerySet[Any] = super().get_queryset(request).defer("detail").annotate(**named)
+        return rows
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
@@ -78,7 +90,7 @@ class ActionAdmin(RecordAdmin):
     def at_column(self, action: Any) -> Any:
         return marks.moment(action.at)
 
-    @admin.display(description=gettext_lazy("what"))
+    @admin.display(description=gettext_lazy("action"))
     def verb_column(self, action: Any) -> Any:
         return words.verb(action.verb)
 
@@ -96,7 +108,30 @@ class ActionAdmin(RecordAdmin):
 
     @admin.display(description=gettext_lazy("target"))
     def target_column(self, action: Any) -> Any:
-        return self.job_link(action.job_id) if action.job_id else marks.text(action.target, 80)
+        job = self.job_link(action.job_id) if action.job_id else ""
+        if action.target == str(action.job_id):
+            return job
+        url, shown = self._target_url(action), marks.dotted(action.target, 80)
+        return marks.lines([marks.link(url, shown) if url else shown, job])
+
+    def _target_url(self, action: Any) -> str:
+        """Return the page of what was acted on, "" if it has none."""
+        verb, target = action.verb, action.target
+        if verb in ("pause", "resume"):
+            return self.url_of("queue", "change", quote(target))
+        if verb.endswith("_limit"):
+            return self.url_of("limit", "change", quote(target))
+        if verb.endswith("_schedule"):
+            return f"{self.url_of('schedule', 'changelist')}?{urlencode({'q': target})}"
+        if operation := BULK_TARGET.fullmatch(target):
+            return self.url_of("bulkoperation", "change", operation[1])
+        if verb == "drain" and (worker := field_or_none(Worker, action.worker)):
+            return self.url_of("worker", "change", worker)
+        return ""
+
+    @admin.display(description=gettext_lazy("why"))
+    def reason_column(self, action: Any) -> Any:
+        return marks.text(action.reason) if action.reason else ""
 
     def change_view(
         self,
@@ -119,9 +154,9 @@ class ActionAdmin(RecordAdmin):
             (_("When"), marks.moment(action.at)),
             (_("Who"), marks.text(action.actor)),
             (_("Through"), words.surface(action.surface)),
-            (_("What"), words.verb(action.verb)),
-            (_("Job"), self.job_link(action.job_id)),
-            (_("Target"), marks.text(action.target)),
+            (_("Action"), words.verb(action.verb)),
+            (_("Target"), self.target_column(action)),
+            (_("Why"), self.reason_column(action) or marks.NOTHING),
             (_("How many"), marks.number(action.count)),
         ]
         text = marks.visible(detail[:MAX_MESSAGE]) if action.detail else ""
@@ -138,6 +173,7 @@ class AttemptAdmin(RecordAdmin):
         "job_column",
         "error_column",
         "took_column",
+        "worker_column",
     ]
     list_filter = [OutcomeFilter, AttemptPeriod, ErrorClassFilter, WorkerFilter]
 
@@ -149,7 +185,12 @@ class AttemptAdmin(RecordAdmin):
 
     def get_queryset(self, request: HttpRequest) -> Any:
         rows: Any = super().get_queryset(request).defer("traceback", "error_message")
-        return rows.annotate(error_head=Left("error_message", MAX_MESSAGE + READ_AHEAD))
+        worker = Worker.objects.filter(pk=OuterRef("worker"))
+        return rows.annotate(
+            error_head=Left("error_message", MAX_MESSAGE + READ_AHEAD),
+            worker_name=Subquery(worker.values("name")[:1]),
+            worker_host=Subquery(worker.values("host")[:1]),
+        )
 
     @admin.display(description=gettext_lazy("ended"))
     def finished_column(self, attempt: Any) -> Any:
@@ -167,9 +208,17 @@ class AttemptAdmin(RecordAdmin):
     def took_column(self, attempt: Any) -> Any:
         return marks.span((attempt.finished_at - attempt.started_at).total_seconds())
 
+    @admin.display(description=gettext_lazy("worker"))
+    def worker_column(self, attempt: Any) -> Any:
+        """Return the worker by its name; by its identity once its row has been pruned."""
+        if attempt.worker_name is None:
+            return marks.short_id(attempt.worker)
+        shown = marks.lines([marks.text(attempt.worker_name, 60), marks.text(attempt.worker_host)])
+        return marks.link(self.url_of("worker", "change", attempt.worker), shown)
+
     @admin.display(description=gettext_lazy("job"))
     def job_column(self, attempt: Any) -> Any:
-        return marks.lines([marks.text(attempt.task, 100), self.job_link(attempt.job_id)])
+        return marks.lines([marks.dotted(attempt.task, 100), self.job_link(attempt.job_id)])
 
     def change_view(
         self,
@@ -192,7 +241,7 @@ def _message(attempt: Any, with_payload: bool) -> str:
     )
 
 
-def _attempt_context(site: RecordAdmin, attempt: Attempt, with_payload: bool) -> dict[str, Any]:
+def _attempt_context(site: AttemptAdmin, attempt: Attempt, with_payload: bool) -> dict[str, Any]:
     message = _message(attempt, with_payload)
     traceback = attempt.traceback[:65_536] if with_payload else ""
     traceback = redact_text(traceback, task=attempt.task, part="error")
@@ -200,16 +249,19 @@ def _attempt_context(site: RecordAdmin, attempt: Attempt, with_payload: bool) ->
     facts = [
         (_("Outcome"), marks.badge(attempt.outcome)),
         (_("Job"), site.job_link(attempt.job_id)),
-        (_("Task"), marks.text(attempt.task)),
-        (_("Queue"), marks.text(attempt.queue)),
-        (_("Worker"), marks.link(site.url_of("worker", "change", attempt.worker), attempt.worker)),
+        (_("Task"), marks.link(_jobs_url(site, "task", attempt.task), marks.text(attempt.task))),
+        (
+            _("Queue"),
+            marks.link(_jobs_url(site, "queue", attempt.queue), marks.text(attempt.queue)),
+        ),
+        (_("Worker"), site.worker_column(attempt)),
         (_("Due"), marks.moment(attempt.due_at)),
         (_("Started"), marks.moment(attempt.started_at)),
         (_("Ended"), marks.moment(attempt.finished_at)),
         (_("Ran for"), marks.span(took)),
-        (_("Charged"), _("yes") if attempt.charged else _("no")),
-        (_("Fence"), marks.number(attempt.fence)),
-        (_("Error"), marks.last_error(attempt.error_class, message)),
+        (_("Counts as a failure"), _("yes") if attempt.charged else _("no")),
+        (_("Fence"), marks.explained(marks.number(attempt.fence), words.NOTES["fence"])),
+        (_("Error"), marks.code(attempt.error_class) if attempt.error_class else marks.NOTHING),
     ]
     return {
         "title": _("Attempt %(number)s") % {"number": attempt.number},
@@ -220,15 +272,35 @@ def _attempt_context(site: RecordAdmin, attempt: Attempt, with_payload: bool) ->
     }
 
 
+def _jobs_url(site: RecordAdmin, key: str, value: str) -> str:
+    return site.jobs_url(term(key, value), term("state", "any"))
+
+
+class TagChangeList(KeysetChangeList):
+    """A page of tags, each with its job."""
+
+    def rows(self, keys: list[Any]) -> list[Any]:
+        found = super().rows(keys)
+        jobs = Job.objects.using(self.root_queryset.db).only("id", "task", "state")
+        named = jobs.in_bulk([row.job_id for row in found]) if found else {}
+        for row in found:
+            row.job = named.get(row.job_id)
+        return found
+
+
 class TagAdmin(RecordAdmin):
     """Tags, by which the jobs of any object are found."""
 
-    list_display = ["tag_column", "job_column"]
+    list_display = ["tag_column", "job_column", "task_column", "state_column"]
+    list_display_links = None
     search_fields = ["tag"]
     search_help_text = gettext_lazy("A whole tag, such as order:42.")
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return self.may(request, permissions.VIEW)
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[TagChangeList]:
+        return TagChangeList
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
@@ -238,11 +310,20 @@ class TagAdmin(RecordAdmin):
 
     @admin.display(description=gettext_lazy("tag"))
     def tag_column(self, row: Any) -> Any:
-        return marks.text(row.tag)
+        """Return the tag, as a link to all of its jobs."""
+        return marks.link(_jobs_url(self, "tag", row.tag), marks.text(row.tag))
 
     @admin.display(description=gettext_lazy("job"))
     def job_column(self, row: Any) -> Any:
         return self.job_link(row.job_id)
+
+    @admin.display(description=gettext_lazy("task"))
+    def task_column(self, row: Any) -> Any:
+        return marks.dotted(row.job.task, 100) if row.job else marks.NOTHING
+
+    @admin.display(description=gettext_lazy("state"))
+    def state_column(self, row: Any) -> Any:
+        return marks.badge(row.job.state) if row.job else marks.NOTHING
 
     def change_view(
         self,

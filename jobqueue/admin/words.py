@@ -145,6 +145,13 @@ MEANINGS: Mapping[str, Any] = {
     ),
 }
 """What a verb means for the job, where its name does not say it."""
+NOTES: Mapping[str, Any] = {
+    "backend": _("(alias in TASKS)"),
+    "fence": _("(number of the claim: only the newest may finish the job)"),
+    "slots": _("(jobs that it runs at once)"),
+    "suspicions": _("(workers that were lost while they ran it)"),
+}
+"""What names of ours mean."""
 DONE: Mapping[str, Any] = {
     "requeued": _("requeued"),
     "cancelled": _("cancelled"),

@@ -272,10 +272,10 @@ def _facts(worker: Any) -> list[tuple[str, Any]]:
     facts = [
         (_("Identity"), marks.code(worker.pk)),
         (_("Kind"), marks.text(worker.kind)),
-        (_("Backend"), marks.text(worker.backend)),
+        (_("Backend"), marks.explained(marks.text(worker.backend), words.NOTES["backend"])),
         (_("Version"), marks.text(worker.version)),
         (_("Queues"), queues_text(worker)),
-        (_("Slots"), marks.number(worker.slots)),
+        (_("Slots"), marks.explained(marks.number(worker.slots), words.NOTES["slots"])),
         (_("Started"), marks.moment(worker.started_at)),
         (_("Last beat"), ago(worker.beat_age)),
         (_("Lease until"), marks.moment(worker.lease_until)),

@@ -157,7 +157,7 @@ def test_show_tells_the_whole_story(eventful, jobs):
     assert f"app.task {eventful}" in out
     assert "running" in out
     assert "tests (here:" in out  # the worker, by name
-    assert "failed, charged" in out
+    assert "failed, counts as a failure" in out
     assert "ValueError: no such order" in out
     assert "traceback of attempt 1" in out
     assert "charge" in out

@@ -34,7 +34,7 @@ export const KEYS: Record<string, string> = {
   copied_from: "job that it was copied from",
   "priority>": "priority",
   "attempts>": "attempts that have ended",
-  "failures>": "attempts that were charged",
+  "failures>": "attempts that count as failures",
   "created>": "when it was enqueued, such as -2h",
   "run_at<": "when it is due, such as +1h",
   "finished>": "when it ended, such as -2h",

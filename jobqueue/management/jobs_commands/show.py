@@ -149,7 +149,7 @@ def _attempts(shell: Shell, job: Job) -> Iterator[str]:
         [
             [
                 str(attempt.number),
-                attempt.outcome + (", charged" if attempt.charged else ""),
+                attempt.outcome + (", counts as a failure" if attempt.charged else ""),
                 clock_time(attempt.started_at),
                 age((attempt.finished_at - attempt.started_at).total_seconds()),
                 names.get(attempt.worker, str(attempt.worker)),

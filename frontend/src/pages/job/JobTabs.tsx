@@ -44,7 +44,7 @@ export function AttemptsTab({ id }: { id: string }) {
                   {duration(
                     (Date.parse(attempt.finished_at) - Date.parse(attempt.started_at)) / 1_000,
                   )}
-                  , {attempt.charged ? "charged" : "not charged"}, on{" "}
+                  , {attempt.charged ? "counts as a failure" : "counts as no failure"}, on{" "}
                   {attempt.worker_name || attempt.worker}
                 </p>
                 {attempt.error_class !== "" && (

@@ -62,7 +62,7 @@ function AttemptEntry({ attempt }: { attempt: Attempt }) {
         on {attempt.worker_name || attempt.worker.slice(0, 8)}
         {waited !== null && `; waited ${duration(waited)}`}
         {`, ran ${duration(seconds(attempt.started_at, attempt.finished_at))}`}
-        {attempt.charged && "; charged"}
+        {attempt.charged && "; counts as a failure"}
       </span>
       {attempt.error_class !== "" && (
         <span className="timeline-error">

@@ -7,6 +7,7 @@ from typing import Any
 
 from django import forms
 from django.contrib.admin.utils import quote, unquote
+from django.db.models import Count
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path
 from django.utils.translation import gettext as _
@@ -16,7 +17,9 @@ from jobqueue import control
 from jobqueue.admin import home, marks
 from jobqueue.admin.base import OperationsAdmin, not_allowed
 from jobqueue.exceptions import JobQueueError
-from jobqueue.limits import MAX_PERIOD_SECONDS, MAX_RATE, MAX_RUNNING
+from jobqueue.limits import MAX_PERIOD_SECONDS, MAX_RATE, MAX_RUNNING, queue_key
+from jobqueue.models import Job
+from jobqueue.states import State
 
 TURNS = {"set": "set_limit", "lift": "lift_limit", "reset": "reset_limit"}
 
@@ -25,17 +28,24 @@ class LimitForm(forms.Form):
     """The numbers of a limit."""
 
     running = forms.IntegerField(
-        label=gettext_lazy("Running at once"),
+        label=gettext_lazy("At most this many running at once"),
         required=False,
         min_value=0,
         max_value=MAX_RUNNING,
-        help_text=gettext_lazy("0 stops the key; empty: any number."),
+        help_text=gettext_lazy("Empty: any number. 0: none starts until somebody raises it."),
     )
     rate = forms.IntegerField(
-        label=gettext_lazy("Starts"), required=False, min_value=1, max_value=MAX_RATE
+        label=gettext_lazy("At most this many starts"),
+        required=False,
+        min_value=1,
+        max_value=MAX_RATE,
+        help_text=gettext_lazy("Empty: any number."),
     )
     per = forms.FloatField(
-        label=gettext_lazy("in seconds"), required=False, max_value=MAX_PERIOD_SECONDS
+        label=gettext_lazy("in every so many seconds"),
+        required=False,
+        max_value=MAX_PERIOD_SECONDS,
+        help_text=gettext_lazy("100 starts in every 60 seconds, for example."),
     )
     reason = forms.CharField(label=gettext_lazy("Reason"), required=False, max_length=255)
 
@@ -97,17 +107,23 @@ class LimitAdmin(OperationsAdmin):
         return self._page(request, unquote(object_id), None)
 
     def _page(self, request: HttpRequest, key: str, form: LimitForm | None) -> HttpResponse:
-        found = next(iter(control.limits(home.alias(), keys=[key])), None)
+        found = _found(key)
         initial = {"running": found.running, "rate": found.rate, "per": found.per} if found else {}
         may = self.may(request, "set_limit")
         context = {
             "title": marks.visible(marks.cut(key, 120)),
-            "limit": self._line(found) if found else None,
+            "limit": self._line(found) if found else _unset(key),
+            "queue_url": self._queue_url(key),
+            "can_lift": found is not None,
             "form": (form or LimitForm(initial=initial)) if may else None,
             "urls": {turn: self.url("turn", quote(key), turn) for turn in TURNS},
             "is_set": bool(found and found.set_by),
         }
         return self.page(request, "limit/detail.html", context)
+
+    def _queue_url(self, key: str) -> str:
+        name = key.removeprefix(queue_key(""))
+        return self.url_of("queue", "change", quote(name)) if name != key else ""
 
     def turn_view(self, request: HttpRequest, key: str, turn: str) -> HttpResponse:
         """Set, lift or reset a limit."""
@@ -146,6 +162,30 @@ def _turn(request: HttpRequest, key: str, turn: str, given: Mapping[str, Any]) -
         return control.lift_limit(key, actor, reason=reason, backend=alias)
     numbers = {name: given.get(name) for name in ("running", "rate", "per")}
     return control.set_limit(key, actor, reason=reason, backend=alias, **numbers)
+
+
+def _found(key: str) -> control.LimitStatus | None:
+    return next(iter(control.limits(home.alias(), keys=[key])), None)
+
+
+def _unset(key: str) -> dict[str, Any]:
+    """Return what holds for a key that has no numbers of its own, and what is under it now."""
+    jobs = Job.objects.using(home.database()).filter(state__in=[State.RUNNING, State.BLOCKED])
+    name = key.removeprefix(queue_key(""))
+    of_queue = name != key
+    under = jobs.filter(queue=name, state=State.RUNNING) if of_queue else jobs.filter(limit_key=key)
+    counts = dict(under.order_by().values_list("state").annotate(count=Count("id")))
+    whole = None if of_queue or ":" not in key else _found(key.partition(":")[0])
+    shown = numbers(None, None, None)
+    if whole is not None:
+        given = {"numbers": numbers(whole.running, whole.rate, whole.per), "name": whole.key}
+        shown = _("%(numbers)s, as for each key of %(name)s") % given
+    return {
+        "numbers": shown,
+        "code": marks.NOTHING,
+        "running": marks.number(counts.get(State.RUNNING, 0)),
+        "blocked": marks.number(counts.get(State.BLOCKED, 0)),
+    }
 
 
 def numbers(running: int | None, rate: int | None, per: float | None) -> str:

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from jobqueue import control
 from jobqueue.admin import JobsOfObject
-from jobqueue.models import Action, Job, JobTag
+from jobqueue.models import Action, Job, JobTag, Limit
 from jobqueue.redaction import hide_secrets
 from tests.admin import tasks  # noqa: F401 - registers what staff may plan
 from tests.admin.making import NOW, around, everything, job, page
@@ -207,10 +207,23 @@ def test_running_again_makes_a_new_job_and_leads_to_it(as_staff):
 def test_a_limit_is_set_lifted_and_reset(as_staff):
     client = as_staff("view_limit", "change_limit")
     url = page("limit", "queue_3Amail")
-    assert "Nothing is set" in client.get(url).text
+    job("running", queue="mail"), job("ready", queue="mail"), job("running")
+    text = client.get(url).text
+    assert "<dt>In force</dt><dd>no limit</dd>" in text
+    assert "<dt>Running</dt><dd>1</dd>" in text
+    assert page("queue", "mail") in text
     client.post(page("limit", "queue_3Amail", "turn", "set"), {"running": "2", "reason": "gently"})
     assert "at most 2 at once" in client.get(url).text
     client.post(page("limit", "queue_3Amail", "turn", "set"), {"running": "-1"})
     client.post(page("limit", "queue_3Amail", "turn", "lift"))
     assert "no limit" in client.get(url).text
     assert [action.verb for action in Action.objects.order_by("id")] == ["set_limit", "lift_limit"]
+
+
+def test_a_key_without_numbers_of_its_own_has_those_of_its_limit(as_staff):
+    Limit.objects.create(key="customer", running=3, code_running=3, source="app")
+    job("running", limit_key="customer:42"), job("running", limit_key="customer:7")
+    job("blocked", limit_key="customer:42", reason="limit")
+    text = as_staff("view_limit").get(page("limit", "customer:42")).text
+    assert "at most 3 at once, as for each key of customer" in text
+    assert "<dt>Running</dt><dd>1</dd><dt>Wait for room</dt><dd>1</dd>" in text

@@ -218,7 +218,7 @@ function LimitDialog({ queue, onClose }: DialogProperties) {
     <Dialog title={`Limit of ${queue.name}`} onClose={onClose}>
       <form className="fields" onSubmit={submit}>
         <label>
-          Jobs at once (empty: any number)
+          At most this many running at once (empty: any number)
           <input
             type="number"
             name="running"
@@ -228,7 +228,7 @@ function LimitDialog({ queue, onClose }: DialogProperties) {
         </label>
         <div className="field-row">
           <label>
-            Starts
+            At most this many starts
             <input
               type="number"
               name="rate"
@@ -237,7 +237,7 @@ function LimitDialog({ queue, onClose }: DialogProperties) {
             />
           </label>
           <label>
-            in seconds
+            in every so many seconds
             <input
               type="number"
               name="per"

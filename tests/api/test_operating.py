@@ -1,9 +1,11 @@
 """Queues, limits, workers, schedules: shown, changed by those who may, repeated without harm."""
 
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 import pytest
+from django.utils import timezone
 
 from jobqueue import control, task
 from jobqueue.ids import new_identity
@@ -192,6 +194,13 @@ def test_schedule_is_made_shown_and_listed(operator, viewer, schedule):
     assert ok(viewer.get(f"{schedule}ticks/"))["results"] == []
     problem(operator.post("/schedules/", NEW), 400, "invalid-schedule")
     assert Schedule.objects.count() == 1
+
+
+def test_schedule_that_nobody_ticks_is_late(operator, schedule):
+    assert ok(operator.get(schedule))["late"] is False
+    Schedule.objects.update(look_at=timezone.now() - timedelta(hours=1))
+    shown = ok(operator.get(schedule))
+    assert (shown["state"], shown["late"]) == ("ticking", True)
 
 
 @pytest.mark.parametrize(

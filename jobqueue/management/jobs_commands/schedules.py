@@ -229,6 +229,7 @@ def _document(one: ScheduleStatus) -> dict[str, Any]:
     return {
         **{name: getattr(row, name) for name in columns},
         "state": one.state,
+        "late": one.is_late,
         "words": one.words,
         "next_ticks": [tick._asdict() for tick in one.next_ticks],
         "last": one.last and {name: getattr(one.last, name) for name in one.last.__slots__},

@@ -147,7 +147,12 @@ function Row({ schedule, onEdit, onAsk }: RowProperties) {
         </span>
       </td>
       <td data-label="State">
-        <Badge name={STATE_BADGE[schedule.state]} label={schedule.state} />
+        {schedule.late ? (
+          <Badge name="error" label="late" />
+        ) : (
+          <Badge name={STATE_BADGE[schedule.state]} label={schedule.state} />
+        )}
+        {schedule.late && <span className="row-note">due, and nobody ticks it</span>}
         {schedule.error !== "" && <span className="row-note">{schedule.error}</span>}
       </td>
       <td data-label="Plan">

@@ -59,6 +59,7 @@ class ScheduleDocument(PlanPreview):
     id = serializers.IntegerField()
     name = serializers.CharField()
     state = serializers.ChoiceField(choices=STATES)
+    late = serializers.BooleanField(help_text="It is due, and no scheduler ticks it.")
     error = serializers.CharField(allow_blank=True, help_text="Why it cannot tick.")
     source = serializers.ChoiceField(choices=["code", "database"])
     enabled = serializers.BooleanField()
@@ -90,6 +91,7 @@ def schedule_document(found: Any, caller: Caller) -> dict[str, Any]:
         "id": row.pk,
         "name": text(row.name),
         "state": found.state,
+        "late": found.is_late,
         "words": text(found.words),
         "next_ticks": next_ticks(found.next_ticks),
         "error": text(shown_error(row.error, task=row.task, may_see_payload=not is_hidden)),

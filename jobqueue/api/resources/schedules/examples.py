@@ -40,6 +40,7 @@ SCHEDULE: dict[str, Any] = {
     "id": 3,
     "name": "nightly report",
     "state": "ticking",
+    "late": False,
     "error": "",
     "source": "database",
     "enabled": True,

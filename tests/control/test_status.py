@@ -82,7 +82,7 @@ def test_paused_queue_counts_against_no_bound_but_is_shown(storage, actor):
     current = control.status()
 
     assert problems(current, max_age=1, max_backlog=0) == []
-    assert any("paused by kim: maintenance" in str(notice) for notice in notices(current))
+    assert any("): maintenance; 1 job waits" in str(notice) for notice in notices(current))
 
 
 def test_due_job_that_nobody_promotes_is_always_a_problem(storage):

@@ -28,6 +28,7 @@ from jobqueue.states import State
 
 MAX_RUNNING = 50
 MAX_ATTEMPTS = 20
+MAX_OTHERS = 1_000
 LOOKS = 2
 DRAINING = gettext_lazy(
     "A drained worker claims nothing more, ends the jobs in hand and exits. Nothing starts another "
@@ -169,14 +170,13 @@ class WorkerAdmin(OperationsAdmin):
             text = _("There is no such worker. Rows of dead ones are pruned.")
             self.message_user(request, text)
             return HttpResponseRedirect(self.url("changelist"))
-        _read_life([worker])
-        return self.page(request, "worker/detail.html", self._context(request, worker))
+        others = _others(worker)
+        _read_life([worker, *others])
+        return self.page(request, "worker/detail.html", self._context(request, worker, others))
 
-    def _context(self, request: HttpRequest, worker: Any) -> dict[str, Any]:
+    def _context(self, request: HttpRequest, worker: Any, others: list[Any]) -> dict[str, Any]:
         sees_jobs = self.may(request, permissions.VIEW)
-        alive = Worker.objects.using(worker._state.db).filter(dead=False, kind="worker")
-        versions = alive.exclude(version=worker.version).values_list("version", flat=True)
-        others = sorted(set(versions[:1_000])) if worker.kind == "worker" else []
+        versions = sorted({other.version for other in others} - {worker.version})
         can_drain = self.may(request, "drain_worker") and not worker.dead and not worker.draining
         return {
             "title": marks.visible(marks.cut(worker.name, 80)),
@@ -184,12 +184,12 @@ class WorkerAdmin(OperationsAdmin):
             "worker": worker,
             "badge": life_badge(worker),
             "facts": _facts(worker),
-            "other_versions": [marks.text(version, 40) for version in others],
+            "other_versions": [marks.text(version, 40) for version in versions],
             "running": _running(worker) if sees_jobs else [],
             "attempts": _attempts(worker) if sees_jobs else [],
             "drain_url": self.url("drain", worker.pk) if can_drain else "",
             "draining": DRAINING,
-            "left_alone": _left_alone(worker) if can_drain else "",
+            "left_alone": _left_alone(worker, others) if can_drain else "",
         }
 
     def drain_view(self, request: HttpRequest, worker: UUID) -> HttpResponse:
@@ -242,19 +242,24 @@ def queues_text(worker: Any) -> Any:
     return marks.text(", ".join(named), 80) if named else _("every queue")
 
 
-def _left_alone(worker: Any) -> str:
+def _others(worker: Any) -> list[Any]:
+    """Return the worker processes beside this one that are not dead."""
+    if worker.kind != "worker":
+        return []
+    rows = Worker.objects.using(worker._state.db).filter(dead=False, kind="worker")
+    return list(rows.exclude(pk=worker.pk).defer("tasks")[:MAX_OTHERS])
+
+
+def _left_alone(worker: Any, others: list[Any]) -> str:
     """Return what nobody would serve if this worker were drained; "" if others do."""
-    rows = Worker.objects.using(worker._state.db).filter(dead=False, draining=False, kind="worker")
-    alive = [key for key, left in leases_left(home.alias()).items() if left >= 0]
-    rows = rows.filter(pk__in=alive).exclude(pk=worker.pk)
-    others = [_names(queues) for queues in rows.values_list("queues", flat=True)[:1_000]]
-    if worker.kind != "worker" or not all(others):
+    served = [_names(other.queues) for other in others if life(other) == "alive"]
+    if worker.kind != "worker" or not all(served):
         return ""
-    if not others:
+    if not served:
         return _("No other worker is alive: until one starts, no job does.")
     if not worker.queues:
         return _("No other worker serves every queue.")
-    alone = sorted(set(_names(worker.queues)).difference(*others))
+    alone = sorted(set(_names(worker.queues)).difference(*served))
     shown = marks.visible(", ".join(alone))
     return _("No other worker serves: %(queues)s") % {"queues": shown} if alone else ""
 

@@ -15,7 +15,6 @@ from contextlib import suppress
 from contextvars import Context
 from types import TracebackType
 
-import psycopg
 from django.db import connection
 
 from jobqueue import task
@@ -153,6 +152,8 @@ def nothing_but_what_a_copy_keeps(context):
 
     In this order: the session, a socket on its way to a server, one of another server.
     """
+    import psycopg  # not at each start of a worker on SQLite
+
     connection.ensure_connection()
     silent = psycopg.connect(**connection.get_connection_params())
     server = socket.create_server(("127.0.0.1", 0), backlog=0)

@@ -259,7 +259,7 @@ class JobActions(OperationsAdmin):
 
 def shown_counts(found: Mapping[str, int]) -> list[tuple[Any, str]]:
     """Return names and counts as they are shown."""
-    return [(marks.text(name, 80), marks.number(count)) for name, count in found.items()]
+    return [(marks.dotted(name, 80), marks.number(count)) for name, count in found.items()]
 
 
 def selected_ids(request: HttpRequest) -> list[UUID]:

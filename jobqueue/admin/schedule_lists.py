@@ -45,7 +45,7 @@ class ScheduleColumns:
 
     @admin.display(description=gettext_lazy("schedule, task"))
     def name_column(self, row: Any) -> Any:
-        return marks.lines([marks.text(row.name), marks.note(marks.text(row.task, 100))])
+        return marks.lines([marks.text(row.name), marks.note(marks.dotted(row.task, 100))])
 
     @admin.display(description=gettext_lazy("plan, time zone"))
     def words_column(self, row: Any) -> Any:

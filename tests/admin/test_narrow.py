@@ -4,12 +4,16 @@ import re
 
 import pytest
 
-from tests.admin.making import everything, job, page, worker
+from jobqueue.models import Tick
+from tests.admin.making import NOW, everything, job, page, worker
 
 pytestmark = pytest.mark.django_db
 
 LISTS = ("job", "deadletter", "worker", "schedule", "bulkoperation", "action", "attempt", "jobtag")
-TABLES = [("queue",), ("errorgroup",), ("errorgroup", "errorgroup"), ("worker", "worker")]
+TABLES = [
+    ("queue",), ("errorgroup",), ("limit",), ("errorgroup", "errorgroup"), ("worker", "worker"),
+    ("schedule", "schedule"), ("job", "job"),
+]  # fmt: skip
 ROWS = re.compile(r"<tbody>(.*?)</tbody>", re.DOTALL)
 CELL = re.compile(r"<td[^>]*>")
 
@@ -34,6 +38,8 @@ def test_each_cell_of_a_wide_table_names_its_column(address, admin):
     keys = everything()
     busy = worker()
     job("running", worker=busy.pk)
+    tick = {"tick": NOW, "at": NOW, "outcome": "overlap"}
+    Tick.objects.create(schedule_id=keys["schedule"], **tick)
     key = busy.pk if address[-1] == "worker" else keys.get(address[-1])
     text = admin.get(page(address[0], *([key] if len(address) > 1 else []))).text
     tables = text.split('<div class="jq-scroll"')[1:]

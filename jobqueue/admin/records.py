@@ -131,7 +131,7 @@ class ActionAdmin(RecordAdmin):
 
     @admin.display(description=gettext_lazy("why"))
     def reason_column(self, action: Any) -> Any:
-        return marks.text(action.reason) if action.reason else ""
+        return marks.text(action.reason) if action.reason else marks.NOTHING
 
     def change_view(
         self,
@@ -156,7 +156,7 @@ class ActionAdmin(RecordAdmin):
             (_("Through"), words.surface(action.surface)),
             (_("Action"), words.verb(action.verb)),
             (_("Target"), self.target_column(action)),
-            (_("Why"), self.reason_column(action) or marks.NOTHING),
+            (_("Why"), self.reason_column(action)),
             (_("How many"), marks.number(action.count)),
         ]
         text = marks.visible(detail[:MAX_MESSAGE]) if action.detail else ""

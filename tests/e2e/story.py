@@ -41,7 +41,7 @@ def main(url: str, scripts: bool) -> None:
 def find_the_cause(page) -> None:
     wrong = page.inner_text(".jq-overview")
     assert "send_receipt failed in the last ten minutes" in wrong, wrong
-    page.click(".jq-findings >> text=Errors >> nth=0")
+    page.click(".jq-findings a:text-is('Errors') >> nth=0")
     first = page.inner_text(".jq-table tbody tr >> nth=0")
     assert "SMTPServerDisconnected" in first, first
     say("found: mails fail because the provider hangs up")

@@ -155,7 +155,7 @@ def _row(now: datetime, task: str, state: str, /, **changes: Any) -> Job:
         "task": task,
         "queue": TASKS[task],
         "state": state,
-        "arguments": {"args": [42], "kwargs": {}},
+        "arguments": {"args": [] if task == REPORT else [42], "kwargs": {}},
         "run_at": now,
         "rank": int(now.timestamp() * 1_000_000),
         "enqueued_at": now,
@@ -175,7 +175,9 @@ def _jobs(chance: random.Random, now: datetime, workers: list[Worker], orders: A
         at = now - timedelta(seconds=chance.randrange(5, 900))
         state = chance.choice(["succeeded", "ready", "retrying", "scheduled", "succeeded"])
         later = state in ("retrying", "scheduled")
-        changes: dict[str, Any] = {"arguments": {"args": [order.pk], "kwargs": {}}}
+        changes: dict[str, Any] = {}
+        if task != REPORT or state == "retrying":  # which is made one of another task
+            changes["arguments"] = {"args": [order.pk], "kwargs": {}}
         if later:
             changes["run_at"] = now + timedelta(seconds=chance.randrange(30, 4_000))
         if state == "retrying":

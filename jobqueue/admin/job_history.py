@@ -5,6 +5,7 @@ Each part is one query, bounded; what may not be seen is not read.
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import Any
 
 from django.db.models import Case, F, OuterRef, Subquery, TextField, Value, When
@@ -53,18 +54,21 @@ def attempts_of(job: Any, with_payload: bool) -> list[Any]:
         )
     )
     found = list(rows.order_by("-number")[:MAX_ATTEMPTS])
-    for attempt in found:
-        _dress(attempt, with_payload)
+    for attempt, before in zip_longest(found, found[1:]):
+        _dress(attempt, before, with_payload)
     return found
 
 
-def _dress(attempt: Any, with_payload: bool) -> None:
+def _dress(attempt: Any, before: Any, with_payload: bool) -> None:
     message = shown_error(
         attempt.error_head, task=attempt.task, may_see_payload=with_payload, most=MAX_MESSAGE
     )
     traceback = redact_text(attempt.shown_traceback, task=attempt.task, part="error")
     seconds = (attempt.finished_at - attempt.started_at).total_seconds()
-    waited = (attempt.started_at - attempt.due_at).total_seconds() if attempt.due_at else None
+    since = attempt.due_at
+    if before is not None and before.outcome == Outcome.LOST:
+        since = before.finished_at  # its own time, before which its job was due, is no wait
+    waited = (attempt.started_at - since).total_seconds() if since else None
     attempt.shown = {
         "badge": marks.badge(attempt.outcome),
         "is_free": not attempt.charged and attempt.outcome != Outcome.SUCCEEDED,

@@ -35,6 +35,16 @@ def test_a_worker_that_was_told_to_stop_has_not_died(admin):
     assert "<dt>Died of</dt>" in admin.get(page("worker", killed.pk)).text
 
 
+def test_an_attempt_after_a_crash_waited_from_the_crash_on(admin):
+    subject = job("running", attempts=2, fence=3)
+    crash = NOW + timedelta(seconds=60)
+    attempt(subject, 1, outcome="lost", charged=False, finished_at=crash)
+    back = crash + timedelta(seconds=2)
+    attempt(subject, 2, started_at=back, finished_at=back + timedelta(seconds=3))
+    text = admin.get(page("job", subject.pk)).text
+    assert re.findall(r"waited ([^\n·]*?) *·", text) == ["2 s", "0 s"]
+
+
 def test_a_worker_has_no_more_busy_slots_than_it_has(admin):
     one = worker(slots=1)
     for _ in range(3):

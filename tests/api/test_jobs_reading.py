@@ -23,6 +23,7 @@ from jobqueue.models import (
 )
 from jobqueue.payload import ErrorText
 from tests.api.conftest import Api, problem
+from tests.engine.tasks import atomic_job, plain_job
 from tests.storage.making import FAILURE, claim, claimed, ending, insert, register, run_sql
 from tests.storage.test_operators import in_every_state
 
@@ -287,7 +288,14 @@ def test_rows_of_older_versions_and_unknown_tasks_are_shown(auditor, storage):
     assert (shown["task"], shown["task_known"], shown["max_attempts"]) == (
         "gone.tasks.gone", False, None,
     )  # fmt: skip
+    assert shown["atomic"] is None
     assert auditor.get(f"/jobs/{held.id}/attempts/").json()["results"][0]["due_at"] is None
+
+
+@pytest.mark.parametrize(("task", "atomic"), [(atomic_job, True), (plain_job, False)])
+def test_a_job_says_whether_its_writes_are_one_transaction_with_its_end(auditor, task, atomic):
+    job = task.enqueue("body")
+    assert auditor.get(f"/jobs/{job.id}/").json()["atomic"] is atomic
 
 
 # --- lists ----------------------------------------------------------------------------------------

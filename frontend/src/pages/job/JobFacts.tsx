@@ -18,7 +18,7 @@ export function JobFacts({ job }: { job: JobDetail }) {
         {number(job.attempts)} ended;{" "}
         {job.max_attempts === null
           ? "no limit"
-          : `${number(job.failures)} of ${number(job.max_attempts)} used up`}
+          : `${number(job.failures)} of ${number(job.max_attempts)} failures`}
       </Fact>
       <Fact name="Enqueued">
         <Time at={job.enqueued_at} plain />

@@ -27,7 +27,11 @@ export function Timeline({ job }: { job: JobDetail }) {
             </li>
           )}
           {[...results].reverse().map((attempt) => (
-            <AttemptEntry key={attempt.number} attempt={attempt} />
+            <AttemptEntry
+              key={attempt.number}
+              attempt={attempt}
+              before={results.find((one) => one.number === attempt.number - 1)}
+            />
           ))}
           <li>
             <Badge name={job.state} label={job.state === "succeeded" ? "committed" : undefined} />{" "}
@@ -51,8 +55,7 @@ export function Timeline({ job }: { job: JobDetail }) {
   );
 }
 
-function AttemptEntry({ attempt }: { attempt: Attempt }) {
-  const waited = attempt.due_at === null ? null : seconds(attempt.due_at, attempt.started_at);
+function AttemptEntry({ attempt, before }: { attempt: Attempt; before: Attempt | undefined }) {
   return (
     <li>
       <Badge name={attempt.outcome} /> attempt {attempt.number},{" "}
@@ -60,7 +63,7 @@ function AttemptEntry({ attempt }: { attempt: Attempt }) {
       <span className="quiet">
         {" "}
         on {attempt.worker_name || attempt.worker.slice(0, 8)}
-        {waited !== null && `; waited ${duration(waited)}`}
+        {`; ${waitOf(attempt, before)}`}
         {`, ran ${duration(seconds(attempt.started_at, attempt.finished_at))}`}
         {attempt.charged && "; counts as a failure"}
       </span>
@@ -73,6 +76,15 @@ function AttemptEntry({ attempt }: { attempt: Attempt }) {
   );
 }
 
+/** How long an attempt waited. A lost one leaves its job due as it was: its own time is no wait. */
+function waitOf(attempt: Attempt, before: Attempt | undefined): string {
+  if (before?.outcome === "lost") {
+    return `back ${duration(seconds(before.finished_at, attempt.started_at))} after the crash`;
+  }
+  const since = attempt.due_at ?? attempt.started_at;
+  return `waited ${duration(seconds(since, attempt.started_at))}`;
+}
+
 /** What of its writes there is, as the guarantee has it. */
 function Effects({ job, attempts }: { job: JobDetail; attempts: readonly Attempt[] }) {
   const last = attempts.find((attempt) => attempt.outcome === "succeeded");
@@ -80,19 +92,22 @@ function Effects({ job, attempts }: { job: JobDetail; attempts: readonly Attempt
   if (job.state === "succeeded") {
     return (
       <p className="effects">
-        Committed once{last !== undefined && `, by attempt ${last.number}`}.
-        {others > 0 &&
-          " What the attempts before it wrote in the job's own transaction was rolled back."}
+        {job.atomic === false ? "Completed" : "Committed"} once
+        {last !== undefined && `, by attempt ${last.number}`}.{others > 0 && ` ${earlier(job)}`}
       </p>
     );
   }
   if (job.state === "dead" || job.state === "cancelled") {
-    return (
-      <p className="effects">
-        Not committed: what its attempts wrote in the job's own transaction was rolled back.
-        Recorded steps are kept.
-      </p>
-    );
+    return <p className="effects">Not completed. {earlier(job)}</p>;
   }
   return null;
+}
+
+/** What there is of attempts that did not complete the job. */
+function earlier(job: JobDetail): string {
+  if (job.atomic === false) {
+    return "The task is not atomic: what other attempts did is not undone. Recorded steps are kept.";
+  }
+  const transaction = job.atomic ? "" : " in the job's own transaction";
+  return `What other attempts wrote${transaction} was rolled back. Recorded steps are kept.`;
 }

@@ -2,7 +2,8 @@
 
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { type DeadWorker, workersQuery } from "../../api/resources";
+import { type DeadWorker, type Worker, workersQuery } from "../../api/resources";
+import { useNow } from "../../app/clock";
 import { duration, plural } from "../../lib/format";
 import { deathOf, hasStopped, slotsOf } from "../../lib/words";
 import { useInterval } from "../../live/LiveContext";
@@ -11,10 +12,12 @@ import { useWorkers } from "../workers/useWorkers";
 
 const SHOWN_DEAD = 6;
 const DEAD_SECONDS = 300;
+const RATED_SECONDS = 360;
 
 export function WorkerStrip() {
   const queries = useQueryClient();
   const query = useQuery({ ...workersQuery, refetchInterval: useInterval() });
+  const now = useNow();
   const told = useWorkers(() => void queries.invalidateQueries({ queryKey: ["workers"] }));
   return (
     <Panel title="Workers" tools={<Link to="/workers">All of them</Link>}>
@@ -51,9 +54,7 @@ export function WorkerStrip() {
                       ) : worker.draining ? (
                         <Badge name="draining" />
                       ) : (
-                        <span className="quiet">
-                          {plural(Math.round(worker.per_minute), "job")} a minute
-                        </span>
+                        <span className="quiet">{paceOf(worker, now)}</span>
                       )}
                     </span>
                   </li>
@@ -79,6 +80,13 @@ export function WorkerStrip() {
       </Loaded>
     </Panel>
   );
+}
+
+/** Its rate is one of whole minutes: of a younger worker it says nothing. */
+function paceOf(worker: Worker, now: number): string {
+  const age = (now - Date.parse(worker.started_at)) / 1_000;
+  if (age < RATED_SECONDS) return `started ${duration(Math.max(age, 0))} ago`;
+  return `${plural(Math.round(worker.per_minute), "job")} a minute`;
 }
 
 /** When a worker went, and whether it died or was told to. */

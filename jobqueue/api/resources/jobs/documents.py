@@ -26,6 +26,7 @@ from jobqueue.exceptions import TaskNotRegistered
 from jobqueue.models import CancelRequest, Job, JobTag
 from jobqueue.redaction import redact
 from jobqueue.states import State
+from jobqueue.tasks import JobTask
 
 MESSAGE = "Without view_job_payload: its first line without numbers, ids and quoted text."
 OFFERED = frozenset(
@@ -96,6 +97,10 @@ class JobDetail(JobSummary):
 
     backend = serializers.CharField(help_text="Alias in TASKS.")
     task_known = serializers.BooleanField(help_text="To the process that answers.")
+    atomic = serializers.BooleanField(
+        allow_null=True,
+        help_text="Its writes and its completion are one transaction. null: task unknown here.",
+    )
     expires_at = nullable_time("Not started by then, it is cancelled.")
     deadline = nullable_time("Of the attempt that runs now.")
     timeout = serializers.FloatField(help_text="Seconds that an attempt may run.")
@@ -153,10 +158,12 @@ def summary(job: Job, tags: Sequence[str], caller: Caller) -> dict[str, Any]:
 def detail(job: Job, caller: Caller, backend: str, database: str) -> dict[str, Any]:
     """Return all that is told of a job; up to three queries."""
     tags = tags_of([job.id], database).get(job.id, [])
+    task = _task(job.task)
     return {
         **summary(job, tags, caller),
         "backend": job.backend,
-        "task_known": _is_known(job.task),
+        "task_known": task is not None,
+        "atomic": None if task is None else task.atomic,
         "expires_at": moment(job.expires_at),
         "deadline": moment(job.deadline),
         "timeout": shown(job.timeout),
@@ -205,12 +212,11 @@ def _payload(job: Job, caller: Caller) -> dict[str, Any]:
     return hidden | {"payload_hidden": is_hidden, "payload_unreadable": bad}
 
 
-def _is_known(task: str) -> bool:
+def _task(name: str) -> JobTask[..., Any] | None:
     try:
-        registry.get(task)
+        return registry.get(name)
     except TaskNotRegistered:
-        return False
-    return True
+        return None
 
 
 def _progress(job: Job, caller: Caller, backend: str) -> dict[str, Any] | None:

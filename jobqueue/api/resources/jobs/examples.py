@@ -36,6 +36,7 @@ DETAIL: dict[str, Any] = {
     **SUMMARY,
     "backend": "default",
     "task_known": True,
+    "atomic": False,
     "expires_at": None,
     "deadline": None,
     "timeout": 30.0,

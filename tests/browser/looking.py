@@ -1,7 +1,11 @@
 """What tests ask of a page."""
 
+import json
 import re
+from collections.abc import Callable
 from typing import Any
+
+from tests.browser.stage import wait_until
 
 
 def status(page: Any) -> str:
@@ -15,6 +19,36 @@ def tile(page: Any, name: str) -> int:
     value = page.locator(".tile", has=named).locator(".tile-value", has_text=re.compile(r"\d"))
     (first, *_) = re.findall(r"[\d,]+", value.inner_text())
     return int(first.replace(",", ""))
+
+
+def refusals(page: Any) -> Callable[[], list[str]]:
+    """Listen to the page's socket; the function waits for all answers and returns the refusals."""
+    asked: set[str] = set()
+    answers: dict[str, dict[str, Any]] = {}
+
+    def sent(text: str) -> None:
+        frame = json.loads(text)
+        if frame["type"] == "subscribe":
+            asked.add(frame["id"])
+
+    def received(text: str) -> None:
+        frame = json.loads(text)
+        if frame.get("id") is not None:
+            answers.setdefault(frame["id"], frame)
+
+    def opened(socket: Any) -> None:
+        asked.clear()
+        answers.clear()
+        socket.on("framesent", sent)
+        socket.on("framereceived", received)
+
+    def all_of_them() -> list[str]:
+        # Each look at the page lets events in.
+        wait_until(lambda: status(page) and asked and asked <= set(answers), "answers to all")
+        return [str(each["problem"]) for each in answers.values() if each["type"] == "error"]
+
+    page.on("websocket", opened)
+    return all_of_them
 
 
 def settled(page: Any) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from project.pictures.camera import violations
 from tests.browser.conftest import DESKTOP
-from tests.browser.looking import settled
+from tests.browser.looking import refusals, settled
 from tests.browser.stage import Client, Stage, wait_until
 
 DELIVERY = "project.shop.tasks.book_delivery"
@@ -57,13 +57,15 @@ def addresses(client: Client) -> list[str]:
     ]
 
 
-def test_axe_finds_nothing_on_any_page_in_either_theme_and_a_phone_has_room(
+def test_axe_finds_nothing_on_any_page_a_phone_has_room_and_all_is_pushed(
     page: Any, shop: Stage, client: Client
 ) -> None:
     found = []
+    refused = refusals(page)
     for address in addresses(client):
         page.goto(f"{shop.base}/jobqueue/{address}")
         settled(page)
+        found += [f"{address}: {each}" for each in refused()]
         found += [f"{address}: {each}" for each in violations(page)]
         page.evaluate("document.documentElement.dataset.theme = 'dark'")  # the colors are all new
         found += [f"{address} dark: {each}" for each in violations(page, "color-contrast")]

@@ -38,7 +38,7 @@ function useJobPush(id: string, job: JobDetail | undefined): void {
   const told = useRef<JobChange>({ id });
   const read = () => void queries.invalidateQueries({ queryKey: ["job", id] });
   useTopic(job === undefined ? null : "job", {
-    params: () => ({ job: id, version: job?.version ?? 0 }),
+    params: () => ({ job: id }),
     onChanges: (changes) => {
       const [change] = changes as JobChange[];
       if (change === undefined) return;

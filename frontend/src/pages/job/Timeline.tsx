@@ -76,10 +76,11 @@ function AttemptEntry({ attempt, before }: { attempt: Attempt; before: Attempt |
   );
 }
 
-/** How long an attempt waited. A lost one leaves its job due as it was: its own time is no wait. */
+/** How long an attempt waited. A lost one leaves its job due as it was: its own time is no wait. It
+ * ended when somebody saw that its worker was gone. */
 function waitOf(attempt: Attempt, before: Attempt | undefined): string {
   if (before?.outcome === "lost") {
-    return `back ${duration(seconds(before.finished_at, attempt.started_at))} after the crash`;
+    return `back ${duration(seconds(before.finished_at, attempt.started_at))} after its loss was seen`;
   }
   const since = attempt.due_at ?? attempt.started_at;
   return `waited ${duration(seconds(since, attempt.started_at))}`;

@@ -11,6 +11,8 @@ from django.utils.translation import gettext as _
 
 from jobqueue import control
 from jobqueue.admin import home, marks
+from jobqueue.engine.health import task_failures
+from jobqueue.engine.job_rules import is_failing
 from jobqueue.engine.status import leases_left
 from jobqueue.filters import Filter
 from jobqueue.models import ErrorGroup, Queue
@@ -19,7 +21,7 @@ LETS_RUN = frozenset({"requeue", "run_now", "reschedule"})
 
 
 def cautions(preview: control.Preview) -> list[Any]:
-    """Return why these jobs would not run now: nobody lives who could, or a queue is paused."""
+    """Return why these jobs would not run now, or would fail: no worker, a pause, an outage."""
     return list(_cautions(preview)) if preview.verb in LETS_RUN else []
 
 
@@ -31,6 +33,16 @@ def _cautions(preview: control.Preview) -> Iterator[Any]:
         given = {"queue": marks.visible(queue.name), "who": marks.visible(queue.paused_by)}
         told = _("Queue %(queue)s is paused by %(who)s.") % given
         yield f"{told} {marks.visible(queue.paused_reason)}".strip()
+    for task in task_failures(home.database()):
+        if task.task in preview.by_task and is_failing(task):
+            yield _(
+                "%(failed)s of %(attempts)s attempts of %(task)s failed in the last ten minutes: "
+                "look at its errors first."
+            ) % {
+                "failed": f"{task.failed:,}",
+                "attempts": f"{task.attempts:,}",
+                "task": marks.visible(task.task),
+            }
 
 
 def last_failed(chosen: Filter) -> datetime | None:

@@ -235,6 +235,7 @@ class JobActions(OperationsAdmin):
             "title": _("%(verb)s: all that match") % {"verb": words.verb(verb)},
             "verb": verb,
             "verb_label": words.verb(verb),
+            "meaning": words.MEANINGS.get(verb, ""),
             "preview": preview,
             "cautions": cautions(preview),
             "failed_at": marks.moment(failed_at) if failed_at else "",

@@ -53,11 +53,16 @@ class TermFilter(admin.SimpleListFilter):
         return True  # a value that is in effect must be seen
 
     def choices(self, changelist: Any) -> Iterator[Any]:
-        """Yield the choices; one in effect that is not among them, too."""
-        found = iter(super().choices(changelist))
-        yield {**next(found), "display": self.default_label}
-        yield from found
+        """Yield the choices; one in effect that is not among them, too.
+
+        None is in effect where the search says which are looked for, or cannot be read.
+        """
         value = self.value()
+        first, *others = super().choices(changelist)
+        unsaid = value is None and _names(changelist.query, str(self.parameter_name))
+        selected = first["selected"] and not unsaid
+        yield {**first, "display": self.default_label, "selected": selected}
+        yield from others
         if value is not None and value not in {str(key) for key, _label in self.lookup_choices}:
             query = changelist.get_query_string({self.parameter_name: value})
             yield {"selected": True, "query_string": query, "display": marks.visible(value[:100])}
@@ -78,20 +83,18 @@ class StateFilter(TermFilter):
         ]
 
     def choices(self, changelist: Any) -> Iterator[Any]:
-        """Yield the choices; none is in effect where the search says which states."""
-        search = changelist.query.strip()
-        chosen = self.value() is not None or not _names_states(search)
+        """Yield the choices; a search looks at dead jobs, too."""
         first, *others = super().choices(changelist)
-        display = _("live or dead") if search else first["display"]
-        yield {**first, "display": display, "selected": first["selected"] and chosen}
+        display = _("live or dead") if changelist.query.strip() else first["display"]
+        yield {**first, "display": display}
         yield from others
 
 
-def _names_states(search: str) -> bool:
-    """Return whether a search says in which states jobs are looked for."""
+def _names(search: str, key: str) -> bool:
+    """Return whether a search says something of `key`; one that cannot be read may."""
     with suppress(InvalidFilter):
-        return any(parse(search).of("state"))
-    return False
+        return any(parse(search).of(key))
+    return True
 
 
 class QueueFilter(TermFilter):

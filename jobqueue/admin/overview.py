@@ -102,13 +102,20 @@ def _links(request: HttpRequest, finding: control.Finding) -> list[tuple[str, st
 
 def _facts(current: control.Status, hour: Any) -> list[tuple[str, Any]]:
     alive = [worker for worker in current.workers if not worker.is_expired]
-    slots = sum(worker.slots for worker in alive if worker.kind == "worker")
+    workers = [worker for worker in alive if worker.kind == "worker"]
+    taking = [worker for worker in workers if not worker.draining]
+    leaving = len(workers) - len(taking)
     failed = sum(hour.outcomes.get(name, 0) for name in CHARGED)
     lost = hour.outcomes.get(Outcome.LOST, 0)
     return [
         (_("Oldest ready job"), marks.span(current.oldest_ready)),
-        (_("Workers alive"), str(sum(worker.kind == "worker" for worker in alive))),
-        (_("Slots"), str(slots)),
+        (
+            _("Workers alive"),
+            _("%(count)s, and %(leaving)s draining") % {"count": len(taking), "leaving": leaving}
+            if leaving
+            else str(len(taking)),
+        ),
+        (_("Slots"), str(sum(worker.slots for worker in taking))),
         (_("Attempts a minute"), f"{hour.per_minute:,.1f}"),
         (_("Attempts in the last hour"), f"{hour.attempts:,}"),
         (_("Of these failed"), f"{failed:,}"),

@@ -99,7 +99,7 @@ def look(backend: str, database: str, storage: Storage) -> Health:
         ],
         overdue=len(storage.overdue(patience)),
         new_dead=_new_dead(database),
-        failing=_task_failures(database),
+        failing=task_failures(database),
         rollups_late=lateness(database),
         hints_error=hints.trouble(backend),
         horizon=storage.horizon_holder(),
@@ -136,7 +136,8 @@ def _new_dead(database: str) -> Count:
     return capped_count(dead.order_by("finished_at"))
 
 
-def _task_failures(database: str) -> list[TaskFailures]:
+def task_failures(database: str) -> list[TaskFailures]:
+    """Return the tasks of which attempts have failed in the last minutes, by name."""
     rows = (
         Rollup.objects.using(database)
         .filter(

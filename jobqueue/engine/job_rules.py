@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from jobqueue.conf import AUDIT_PATIENCE_SECONDS
 from jobqueue.engine.counts import Count, numbered
 from jobqueue.engine.finding import Finding, stopped
-from jobqueue.engine.health import NEW_DEAD_SECONDS
+from jobqueue.engine.health import NEW_DEAD_SECONDS, TaskFailures
 from jobqueue.engine.status import QueueStatus, Status
 
 NEW_DEAD_LETTERS = 10
@@ -249,10 +249,15 @@ def dead_letters(current: Status) -> Iterator[Finding]:
         )
 
 
+def is_failing(task: TaskFailures) -> bool:
+    """Return whether a task fails more often than not, and often enough to tell."""
+    return task.attempts >= FAILING_ATTEMPTS and task.failed > FAILING_SHARE * task.attempts
+
+
 def failing_tasks(current: Status) -> Iterator[Finding]:
     """Tasks that fail more often than not."""
     for task in current.health.failing:
-        if task.attempts >= FAILING_ATTEMPTS and task.failed > FAILING_SHARE * task.attempts:
+        if is_failing(task):
             yield Finding(
                 code="task_failing",
                 severity="error" if task.failed == task.attempts else "warning",

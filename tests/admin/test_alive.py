@@ -37,6 +37,7 @@ def test_a_worker_that_drains_serves_no_queue(admin):
         assert NOBODY not in admin.get(page("queue", "default")).text
         control.drain_worker(one, KIM)
         assert NOBODY in admin.get(page("queue", "default")).text
+        assert "0, and 1 draining" in admin.get("/admin/jobqueue/").text
     finally:
         for path, (_pid, descriptor) in list(life_file._held.items()):
             os.close(descriptor), path.unlink(), life_file._held.pop(path)

@@ -1,15 +1,16 @@
 """What is hard to take back asks first, and says what it means."""
 
 import re
+from datetime import UTC, datetime
 
 import pytest
 from django.db import connection
 
 from jobqueue import control
-from jobqueue.admin import job_actions
+from jobqueue.admin import job_actions, words
 from jobqueue.conf import options_for
 from jobqueue.control import Actor
-from jobqueue.models import Action, ErrorGroup, Worker
+from jobqueue.models import Action, ErrorGroup, Rollup, Worker
 from jobqueue.storage import storage_for
 from tests.admin.making import FINGERPRINT, everything, job, page, worker
 from tests.storage.making import register
@@ -26,7 +27,8 @@ def folded(text: str, address: str) -> str:
 def test_running_as_a_new_job_asks_and_requeueing_does_not(admin):
     subject = job("dead")
     text = admin.get(page("job", subject.pk)).text
-    assert "can happen twice" in folded(text, page("job", subject.pk, "do", "run_again"))
+    assert folded(text, page("job", subject.pk, "do", "run_again"))
+    assert "can happen twice" in text
     requeue = page("job", subject.pk, "do", "requeue")
     assert f'action="{requeue}"' in text
     assert not folded(text, requeue)
@@ -102,6 +104,26 @@ def test_before_many_jobs_run_what_keeps_them_from_it_is_said(admin):
     register(storage_for(connection, options_for("default")))
     assert "No worker is alive" not in admin.get(page("job", "matching", "requeue"), chosen).text
     assert "Queue mail" not in admin.get(page("job", "matching", "discard"), chosen).text
+
+
+def test_before_jobs_run_into_an_outage_it_is_said(admin):
+    job("dead", task="shop.mail"), job("dead", task="shop.charge")
+    minute = datetime.now(UTC).replace(second=0, microsecond=0)
+    Rollup.objects.create(seconds=60, kind="task", at=minute, name="shop.mail", failed=40)
+    said = "40 of 40 attempts of shop.mail failed in the last ten minutes"
+    for verb, task, known in (
+        ("requeue", "shop.mail", True),
+        ("requeue", "shop.charge", False),
+        ("discard", "shop.mail", False),
+    ):
+        chosen = {"filter": f"task:{task} state:any"}
+        assert (said in admin.get(page("job", "matching", verb), chosen).text) is known
+
+
+def test_before_jobs_are_discarded_it_is_said_what_that_means(admin):
+    one = job("dead")
+    for url in (page("job", "matching", "discard") + "?filter=state:dead", page("job", one.pk)):
+        assert str(words.MEANINGS["discard"]) in admin.get(url).text
 
 
 def test_before_an_error_is_requeued_it_is_said_when_it_was_last_seen(admin):

@@ -141,10 +141,20 @@ def test_filters_say_what_the_rows_say(admin):
 )
 def test_the_filter_of_states_marks_what_is_listed(admin, query, marked):
     """And nothing where the search says which states."""
-    text = admin.get(f"{page('job')}?{query}").text
-    states = re.search(r'data-filter-title="state".*?</ul>', text, re.DOTALL)[0]
-    found = re.findall(r'<li class="selected">\s*<a [^>]*>([^<]*)', states)
-    assert found == [marked] * bool(marked)
+    assert marked_by("state", admin.get(f"{page('job')}?{query}").text) == [marked] * bool(marked)
+
+
+@pytest.mark.parametrize(
+    ("query", "marked"), [("", ["All"]), ("q=state:dead", ["All"]), ("q=queue:mail", [])]
+)
+def test_no_filter_claims_to_show_all_of_what_the_search_chooses(admin, query, marked):
+    assert marked_by("queue", admin.get(f"{page('job')}?{query}").text) == marked
+
+
+def marked_by(title: str, text: str) -> list[str]:
+    """Return the choices of a filter that are said to be in effect."""
+    choices = re.search(rf'data-filter-title="{title}".*?</ul>', text, re.DOTALL)[0]
+    return re.findall(r'<li class="selected">\s*<a [^>]*>([^<]*)', choices)
 
 
 def test_a_job_that_succeeded_has_an_attempt_and_no_failure(admin):

@@ -165,8 +165,10 @@ BROWSER := tests/browser tests/e2e
 NO_WORKERS := $(foreach name,process browser e2e,--ignore=tests/$(name))
 # To trace a test costs half as much as the test, so not all is traced: on SQLite whatever starts no
 # worker, on PostgreSQL what has code of its own for it, and once the whole life of workers.
-TRACED_ON_POSTGRES := $(foreach name,unit storage engine runtime hints checks,tests/$(name))
+TRACED_ON_POSTGRES := $(foreach name,unit storage runtime hints checks,tests/$(name))
 TRACED_WORKERS := $(foreach name,jobs kill shutdown,tests/process/test_$(name).py)
+# Those of PostgreSQL are two runs: this is what the one with the workers does at its end.
+AFTER_WORKERS := tests/api tests/admin
 
 # $(call in_turn,COMMAND,COMMAND[,COMMAND]): run all, one after the other; fail if one failed.
 in_turn = status=0; $(foreach n,1 2 3,$(if $(strip $($(n))),\
@@ -179,11 +181,13 @@ test: venv page-if-possible ## run all tests on PostgreSQL and SQLite; fail unde
 	@$(call side_by_side,$\
 		$(call in_turn,$\
 			$(MEASURED) --database=postgres $(TRACED_ON_POSTGRES) $(ARGS),$\
-			$(TEST) --database=postgres $(NO_WORKERS) $(TRACED_ON_POSTGRES:%=--ignore=%) $(ARGS),$\
+			$(TEST) --database=postgres $(NO_WORKERS) $(patsubst %,--ignore=%,$(TRACED_ON_POSTGRES) \
+				$(AFTER_WORKERS)) $(ARGS),$\
 			$(TEST) --database=postgres $(BROWSER) $(ARGS)),$\
 		$(call in_turn,$\
 			$(MEASURED) --database=postgres $(TRACED_WORKERS) $(ARGS),$\
-			$(TEST) --database=postgres tests/process $(TRACED_WORKERS:%=--ignore=%) $(ARGS)),$\
+			$(TEST) --database=postgres tests/process $(TRACED_WORKERS:%=--ignore=%) $(ARGS),$\
+			$(TEST) --database=postgres $(AFTER_WORKERS) $(ARGS)),$\
 		$(call in_turn,$\
 			$(MEASURED) --database=sqlite $(NO_WORKERS) $(KNOW_NO_DATABASE:%=--ignore=%) $(ARGS),$\
 			$(TEST) --database=sqlite tests/process $(KNOW_NO_DATABASE:%=--ignore=%) $(ARGS)))

@@ -12,7 +12,6 @@ from django.utils.translation import gettext as _
 from jobqueue import control
 from jobqueue.admin import home, marks
 from jobqueue.engine.health import task_failures
-from jobqueue.engine.job_rules import is_failing
 from jobqueue.engine.status import leases_left
 from jobqueue.filters import Filter
 from jobqueue.models import ErrorGroup, Queue
@@ -34,7 +33,7 @@ def _cautions(preview: control.Preview) -> Iterator[Any]:
         told = _("Queue %(queue)s is paused by %(who)s.") % given
         yield f"{told} {marks.visible(queue.paused_reason)}".strip()
     for task in task_failures(home.database()):
-        if task.task in preview.by_task and is_failing(task):
+        if task.task in preview.by_task and task.is_failing:
             yield _(
                 "%(failed)s of %(attempts)s attempts of %(task)s failed in the last ten minutes: "
                 "look at its errors first."

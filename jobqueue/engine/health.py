@@ -33,6 +33,8 @@ CLOCK_DRIFT_SECONDS = 2.0
 NEW_DEAD_SECONDS = 3_600.0
 """What died since is new."""
 FAILING_SECONDS = 600.0
+FAILING_ATTEMPTS, FAILING_SHARE = 20, 0.5
+"""A task is named that fails more often than not, over at least so many attempts."""
 """The time over which tasks are judged by how often they fail."""
 
 
@@ -61,6 +63,11 @@ class TaskFailures:
     task: str
     failed: int
     attempts: int
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether more often than not, and often enough to tell."""
+        return self.attempts >= FAILING_ATTEMPTS and self.failed > FAILING_SHARE * self.attempts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

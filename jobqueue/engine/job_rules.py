@@ -7,14 +7,11 @@ from collections.abc import Iterator
 from jobqueue.conf import AUDIT_PATIENCE_SECONDS
 from jobqueue.engine.counts import Count, numbered
 from jobqueue.engine.finding import Finding, stopped
-from jobqueue.engine.health import NEW_DEAD_SECONDS, TaskFailures
+from jobqueue.engine.health import NEW_DEAD_SECONDS
 from jobqueue.engine.status import QueueStatus, Status
 
 NEW_DEAD_LETTERS = 10
 """Dead letters of one hour from which on they are named: one or two are somebody's data."""
-FAILING_ATTEMPTS = 20
-FAILING_SHARE = 0.5
-"""A task is named that fails more often than not, over at least so many attempts."""
 DEPLOY_SECONDS = 600.0
 """Two versions side by side are a deployment for so long, and then an omission."""
 LATE_ROLLUPS_SECONDS = 300.0
@@ -249,15 +246,10 @@ def dead_letters(current: Status) -> Iterator[Finding]:
         )
 
 
-def is_failing(task: TaskFailures) -> bool:
-    """Return whether a task fails more often than not, and often enough to tell."""
-    return task.attempts >= FAILING_ATTEMPTS and task.failed > FAILING_SHARE * task.attempts
-
-
 def failing_tasks(current: Status) -> Iterator[Finding]:
     """Tasks that fail more often than not."""
     for task in current.health.failing:
-        if is_failing(task):
+        if task.is_failing:
             yield Finding(
                 code="task_failing",
                 severity="error" if task.failed == task.attempts else "warning",

@@ -33,9 +33,9 @@ CLOCK_DRIFT_SECONDS = 2.0
 NEW_DEAD_SECONDS = 3_600.0
 """What died since is new."""
 FAILING_SECONDS = 600.0
+"""The time over which tasks are judged by how often they fail."""
 FAILING_ATTEMPTS, FAILING_SHARE = 20, 0.5
 """A task is named that fails more often than not, over at least so many attempts."""
-"""The time over which tasks are judged by how often they fail."""
 
 
 @dataclass(frozen=True, slots=True)

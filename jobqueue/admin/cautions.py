@@ -19,12 +19,17 @@ from jobqueue.models import ErrorGroup, Queue
 LETS_RUN = frozenset({"requeue", "run_now", "reschedule"})
 
 
-def cautions(preview: control.Preview) -> list[Any]:
-    """Return why these jobs would not run now, or would fail: no worker, a pause, an outage."""
-    return list(_cautions(preview)) if preview.verb in LETS_RUN else []
+def cautions(preview: control.Preview, failed_at: datetime | None) -> list[Any]:
+    """Return why these jobs would not run now, or would fail: no worker, a pause, an outage.
+
+    failed_at: when the error that they are chosen by was last seen, which tells of an outage.
+    """
+    if preview.verb not in LETS_RUN:
+        return []
+    return [*_hindrances(preview), *(_outages(preview) if failed_at is None else ())]
 
 
-def _cautions(preview: control.Preview) -> Iterator[Any]:
+def _hindrances(preview: control.Preview) -> Iterator[Any]:
     if all(left < 0 for left in leases_left(home.alias()).values()):
         yield _("No worker is alive: they wait until one starts.")
     paused = Queue.objects.using(home.database()).filter(paused=True, name__in=preview.by_queue)
@@ -32,6 +37,9 @@ def _cautions(preview: control.Preview) -> Iterator[Any]:
         given = {"queue": marks.visible(queue.name), "who": marks.visible(queue.paused_by)}
         told = _("Queue %(queue)s is paused by %(who)s.") % given
         yield f"{told} {marks.visible(queue.paused_reason)}".strip()
+
+
+def _outages(preview: control.Preview) -> Iterator[Any]:
     for task in task_failures(home.database()):
         if task.task in preview.by_task and task.is_failing:
             yield _(

@@ -237,7 +237,7 @@ class JobActions(OperationsAdmin):
             "verb_label": words.verb(verb),
             "meaning": words.MEANINGS.get(verb, ""),
             "preview": preview,
-            "cautions": cautions(preview),
+            "cautions": cautions(preview, failed_at),
             "failed_at": marks.moment(failed_at) if failed_at else "",
             "groups": [(title, shown_counts(found)) for title, found in groups if found],
             "form": form,

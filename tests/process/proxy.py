@@ -19,6 +19,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from urllib.parse import urlsplit
 
+from tests.waiting import PATIENCE_SECONDS
+
 CHUNK_BYTES = 256 * 1024
 TAIL_BYTES = 16 * 1024
 """What is remembered of a connection's last bytes: statements before the one to lose."""
@@ -42,6 +44,10 @@ class Cut:
     after: bytes = b""
     answer: bytes = b""
     fired: threading.Event = field(default_factory=threading.Event)
+
+    def happens(self) -> bool:
+        """Return whether it has fired; others may see a COMMIT before its answer is here."""
+        return self.fired.wait(PATIENCE_SECONDS)
 
 
 @dataclass(eq=False)

@@ -50,7 +50,7 @@ def test_session_that_only_the_server_still_has_is_ended_for_the_new_one(site, p
     program = site.runworker("--no-maintenance", url=proxy.url(site.url))
     job = write_and_wait.enqueue("gate")
     site.wait_for_note("written")
-    assert half.fired.is_set()
+    assert half.happens()
     worker = Worker.objects.get()
     program.wait_for("heartbeat.recovered")
     site.wait_until_seen(worker)

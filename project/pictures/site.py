@@ -1,7 +1,9 @@
 """The demo's site with an incident in it: a database of its own, filled, and served.
 
-with IncidentSite(folder) as site:
-site.url, site.keys
+    with IncidentSite(folder) as site:
+        site.url, site.keys
+
+On SQLite its clock stands still: whenever a page is asked for, it is of the same moment.
 """
 
 from __future__ import annotations
@@ -21,27 +23,29 @@ from uuid import UUID
 from jobqueue.storage.life_file import LifeFile
 
 ROOT = Path(__file__).parent.parent.parent
+STANDING = "project.pictures.settings"
 START_SECONDS = 60.0
+LEASE_SECONDS, LONG_LEASE_SECONDS = 15.0, 7_200.0
+"""For so long workers live by their rows; the long one where time passes and no lock says so."""
 FILL = """
 import json, sys
 import django
 django.setup()
 from project.pictures.incident import build
-json.dump(build(int(sys.argv[1])), sys.stdout, default=str)
+json.dump(build(float(sys.argv[1])), sys.stdout, default=str)
 """
 
 
 class IncidentSite:
     """The site, from entering to leaving. database_url: default is an SQLite file in `folder`."""
 
-    def __init__(self, folder: Path, dead: int = 340, database_url: str = "") -> None:
+    def __init__(self, folder: Path, database_url: str = "") -> None:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.keys: dict[str, Any] = {}
-        self._dead = dead
         self.environment = {
             **os.environ,
-            "DJANGO_SETTINGS_MODULE": "project.settings",
+            "DJANGO_SETTINGS_MODULE": "project.settings" if database_url else STANDING,
             "DATABASE_URL": database_url or f"sqlite:///{folder / 'incident.sqlite3'}",
             "SERVE_STATIC": "1",
             "JOBQUEUE_OPTIONS": '{"ACCEPT_LOSS": true}',
@@ -49,11 +53,12 @@ class IncidentSite:
         }
         self._lives: list[LifeFile] = []
         self._folder = folder
+        self._lease_seconds = LONG_LEASE_SECONDS if database_url else LEASE_SECONDS
         self._server: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> IncidentSite:
         self.run("-m", "django", "migrate", "--verbosity=0")
-        filled = self.run("-c", FILL, str(self._dead))
+        filled = self.run("-c", FILL, str(self._lease_seconds))
         self.keys = json.loads(filled)
         self._live()
         arguments = ["-m", "uvicorn", "project.asgi:application", f"--port={self.port}"]

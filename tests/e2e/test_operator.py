@@ -9,7 +9,6 @@ import pytest
 from project.pictures import camera
 from project.pictures.site import IncidentSite
 from tests.conftest import CHECKOUT
-from tests.e2e.story import DEAD
 
 pytestmark = [
     pytest.mark.process,
@@ -21,7 +20,7 @@ pytestmark = [
 def test_an_operator_finds_why_mails_are_stuck_and_gets_them_going_again(
     disposable_postgres, tmp_path
 ):
-    with IncidentSite(tmp_path, DEAD * 10 // 9 + 1, disposable_postgres.url) as site:
+    with IncidentSite(tmp_path, disposable_postgres.url) as site:
         worker = subprocess.Popen(
             [sys.executable, "manage.py", "runworker", "--queues", "default", "--threads", "1"],
             env=site.environment, cwd=CHECKOUT, stdout=subprocess.DEVNULL,
@@ -29,7 +28,7 @@ def test_an_operator_finds_why_mails_are_stuck_and_gets_them_going_again(
         try:
             done = subprocess.run(
                 [sys.executable, "-m", "tests.e2e.story",
-                 json.dumps({"url": site.url, "scripts": False})],
+                 json.dumps({"url": site.url, "scripts": False, "dead": site.keys["dead"]})],
                 env=site.environment, cwd=CHECKOUT, capture_output=True, text=True, check=False,
             )  # fmt: skip
         finally:

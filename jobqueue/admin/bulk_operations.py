@@ -5,6 +5,7 @@ Workers carry them out; a page of them only looks. Whoever may do the verb may s
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -15,19 +16,22 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
 from jobqueue import control, permissions
 from jobqueue.admin import home, marks, words
 from jobqueue.admin.base import not_allowed
+from jobqueue.admin.cautions import errors_of, shown_errors
 from jobqueue.admin.records import RecordAdmin
 from jobqueue.disclosure import shown_error
-from jobqueue.exceptions import JobQueueError
-from jobqueue.filters import shown_filter
-from jobqueue.models import Action, BulkOperation, BulkState
+from jobqueue.exceptions import InvalidFilter, JobQueueError
+from jobqueue.filters import parse, shown_filter
+from jobqueue.models import Action, BulkOperation, BulkState, ErrorGroup
 from jobqueue.permissions import PERMISSION_OF
 
 REFRESH_SECONDS = 5
+TURNS = {BulkState.RUNNING: "stop", BulkState.STOPPED: "resume", BulkState.FAILED: "resume"}
+"""What may be done to an operation in each of its states."""
 MAX_LOCKED = 20
 
 
@@ -64,7 +68,10 @@ class BulkOperationAdmin(RecordAdmin):
 
     @admin.display(description=gettext_lazy("state"))
     def state_column(self, operation: Any) -> Any:
-        return marks.badge(operation.state)
+        error = shown_error(operation.error, task="", may_see_payload=operation.with_payload)
+        return marks.lines(
+            [marks.badge(operation.state), marks.note(marks.text(error, 100)) if error else ""]
+        )
 
     @admin.display(description=gettext_lazy("jobs"))
     def seen_column(self, operation: Any) -> Any:
@@ -74,7 +81,7 @@ class BulkOperationAdmin(RecordAdmin):
     def counts_column(self, operation: Any) -> Any:
         return words.counts(operation.counts) or marks.NOTHING
 
-    @admin.display(description=gettext_lazy("who"))
+    @admin.display(description=gettext_lazy("by"))
     def actor_column(self, operation: Any) -> Any:
         return marks.text(operation.actor, 60)
 
@@ -105,21 +112,18 @@ class BulkOperationAdmin(RecordAdmin):
             raise PermissionDenied
         refreshes = request.GET.get("refresh") == "1" and operation.is_running
         with_payload = self.may(request, permissions.VIEW_PAYLOAD)
+        errors = _errors(operation) if with_payload else []
         operation.filter = shown_filter(operation.filter, with_payload)  # neither is saved
         operation.error = shown_error(operation.error, task="", may_see_payload=with_payload)
-        context = self._context(operation, may) | {"refreshes": refreshes}
+        context = self._context(operation, may)
+        context |= {"refreshes": refreshes, "errors": shown_errors(self, errors)}
         response = self.page(request, "bulkoperation/detail.html", context)
         if refreshes:
             response["Refresh"] = str(REFRESH_SECONDS)
         return response
 
     def _context(self, operation: Any, may: bool) -> dict[str, Any]:
-        turns = {
-            BulkState.RUNNING: [("stop", _("Stop"))],
-            BulkState.STOPPED: [("resume", _("Resume"))],
-            BulkState.FAILED: [("resume", _("Resume"))],
-        }
-        buttons = turns.get(operation.state, []) if may else []
+        turn = TURNS.get(operation.state, "") if may else ""
         title = _("Bulk operation %(number)s: %(verb)s")
         return {
             "title": title % {"number": operation.pk, "verb": words.verb(operation.verb)},
@@ -134,7 +138,11 @@ class BulkOperationAdmin(RecordAdmin):
                 (self.url_of("job", "change", UUID(each)), UUID(each))
                 for each in operation.left[:MAX_LOCKED]
             ],
-            "buttons": [(self.url("turn", operation.pk, turn), label) for turn, label in buttons],
+            "turn": turn,
+            "turn_url": self.url("turn", operation.pk, turn) if turn else "",
+            "resume": _resume(operation),
+            "verb": words.verb(operation.verb),
+            "stopped_by": _stopped_by(operation),
             "refresh_seconds": REFRESH_SECONDS,
             "error": marks.visible(operation.error),
         }
@@ -171,6 +179,30 @@ class BulkOperationAdmin(RecordAdmin):
             raise PermissionDenied
 
 
+def _errors(operation: Any) -> list[ErrorGroup]:
+    """Return the errors that its filter names, as far as it can be read."""
+    with suppress(InvalidFilter):
+        return errors_of(parse(operation.filter))
+    return []
+
+
+def _resume(operation: Any) -> str:
+    """Return what resuming an operation means: for how many jobs, if that is known."""
+    left = max(operation.total - operation.seen, 0) + len(operation.left)
+    if operation.total_is_capped or not left:
+        return _("Resume")
+    words_of_it = ngettext("Resume: %(count)s job left", "Resume: %(count)s jobs left", left)
+    return words_of_it % {"count": f"{left:,}"}
+
+
+def _stopped_by(operation: Any) -> str:
+    """Return what an error means for an operation: it goes on after one, and not after several."""
+    if operation.state != BulkState.FAILED:
+        return _("The last step failed:")
+    told = _("It stopped, because a step failed %(count)s times in a row, at last with:")
+    return told % {"count": operation.failures}
+
+
 def _stop(operation: Any) -> list[tuple[str, Any]]:
     """Return who stopped an operation, and when; Action rows are looked for by their time."""
     if operation.state != BulkState.STOPPED:
@@ -188,8 +220,8 @@ def _facts(operation: Any) -> list[tuple[str, Any]]:
     surface = str(words.SURFACES.get(operation.surface, operation.surface))
     waits = operation.is_running and operation.wait_until
     facts: list[tuple[str, Any]] = [
-        (_("Who"), marks.text(operation.actor)),
-        (_("Through"), surface),
+        (_("By"), marks.text(operation.actor)),
+        (_("From"), surface),
         (_("Filter"), marks.code(operation.filter, 4_000) if operation.filter else ""),
         (_("Began"), marks.moment(operation.began_at)),
         (_("Last step"), marks.moment(operation.stepped_at)),

@@ -1,47 +1,76 @@
-"""What somebody should know who is about to let many jobs run."""
+"""What somebody should know who is about to let jobs run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import datetime
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any
 
-from django.db.models import Max
+from django.db.models import OuterRef, Subquery
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from jobqueue import control
 from jobqueue.admin import home, marks
+from jobqueue.admin.base import OperationsAdmin
 from jobqueue.engine.health import task_failures
 from jobqueue.engine.status import leases_left
 from jobqueue.filters import Filter
 from jobqueue.models import ErrorGroup, Queue
 
+MAX_ERRORS = 5
+"""Errors of one filter that are named."""
 LETS_RUN = frozenset({"requeue", "run_now", "reschedule"})
 
 
-def cautions(preview: control.Preview, failed_at: datetime | None) -> list[Any]:
+def cautions(preview: control.Preview, errors: Sequence[ErrorGroup]) -> list[Any]:
     """Return why these jobs would not run now, or would fail: no worker, a pause, an outage.
 
-    failed_at: when the error that they are chosen by was last seen, which tells of an outage.
+    errors: those that the jobs are chosen by. When they were last seen tells of an outage.
     """
     if preview.verb not in LETS_RUN:
         return []
-    return [*_hindrances(preview), *(_outages(preview) if failed_at is None else ())]
-
-
-def _hindrances(preview: control.Preview) -> Iterator[Any]:
-    if all(left < 0 for left in leases_left(home.alias()).values()):
-        yield _("No worker is alive: they wait until one starts.")
     paused = Queue.objects.using(home.database()).filter(paused=True, name__in=preview.by_queue)
-    for queue in paused.order_by("name"):
-        given = {"queue": marks.visible(queue.name), "who": marks.visible(queue.paused_by)}
-        told = _("Queue %(queue)s is paused by %(who)s.") % given
-        yield f"{told} {marks.visible(queue.paused_reason)}".strip()
+    return [
+        *_no_worker(),
+        *(_paused(q.name, q.paused_by, q.paused_reason) for q in paused.order_by("name")),
+        *(() if errors else _outages(preview.by_task)),
+    ]
 
 
-def _outages(preview: control.Preview) -> Iterator[Any]:
+def with_pause(jobs: Any) -> Any:
+    """Add to jobs what `cautions_of` asks of their queues, so that it costs no query."""
+    paused = Queue.objects.filter(name=OuterRef("queue"), paused=True)
+    names = ("paused_by", "paused_reason")
+    return jobs.annotate(**{name: Subquery(paused.values(name)) for name in names})
+
+
+def cautions_of(job: Any, verbs: Iterable[str]) -> list[Any]:
+    """Return the same of one job of `with_pause`, if one of these verbs lets it run."""
+    if LETS_RUN.isdisjoint(verbs):
+        return []
+    is_paused = job.paused_by is not None
+    return [
+        *_no_worker(),
+        *([_paused(job.queue, job.paused_by, job.paused_reason)] if is_paused else ()),
+        *_outages((job.task,)),
+    ]
+
+
+def _no_worker() -> Iterator[Any]:
+    if all(left < 0 for left in leases_left(home.alias()).values()):
+        yield _("No worker is alive: nothing runs until one starts.")
+
+
+def _paused(queue: str, by: str, reason: str) -> str:
+    given = {"queue": marks.visible(queue), "who": marks.visible(by)}
+    told = _("Queue %(queue)s is paused by %(who)s.") % given
+    return f"{told} {marks.visible(reason)}".strip()
+
+
+def _outages(tasks: Container[str]) -> Iterator[Any]:
     for task in task_failures(home.database()):
-        if task.task in preview.by_task and task.is_failing:
+        if task.task in tasks and task.is_failing:
             yield _(
                 "%(failed)s of %(attempts)s attempts of %(task)s failed in the last ten minutes: "
                 "look at its errors first."
@@ -52,8 +81,8 @@ def _outages(preview: control.Preview) -> Iterator[Any]:
             }
 
 
-def last_failed(chosen: Filter) -> datetime | None:
-    """Return when the errors that a filter names were last seen, None if it names none."""
+def errors_of(chosen: Filter) -> list[ErrorGroup]:
+    """Return the errors that a filter names by their fingerprints, those seen last first."""
     named = [
         value.text
         for term in chosen.of("fingerprint")
@@ -61,5 +90,18 @@ def last_failed(chosen: Filter) -> datetime | None:
         for value in term.values
     ]
     groups = ErrorGroup.objects.using(home.database()).filter(pk__in=named)
-    last: datetime | None = groups.aggregate(last=Max("last_seen"))["last"] if named else None
-    return last
+    return list(groups.order_by("-last_seen")[:MAX_ERRORS]) if named else []
+
+
+def shown_errors(site: OperationsAdmin, groups: Iterable[ErrorGroup]) -> list[SafeString]:
+    """Return a sentence on each: what a fingerprint stands for, and when it was last seen."""
+    return [
+        format_html(
+            _("{error} was last seen at {at}."),
+            error=marks.link(
+                site.url_of("errorgroup", "change", group.pk), marks.code(group.error_class)
+            ),
+            at=marks.moment(group.last_seen),
+        )
+        for group in groups
+    ]

@@ -55,7 +55,7 @@ class DeadLetterAdmin(JobAdmin):
 
     @admin.display(description=_("suspicions"))
     def suspicions_column(self, job: Any) -> Any:
-        return job.suspicions
+        return job.suspicions or marks.nothing(0)
 
     @admin.display(description=_("died"))
     def died_column(self, job: Any) -> Any:

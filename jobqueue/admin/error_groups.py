@@ -48,19 +48,19 @@ class ErrorGroupAdmin(RecordAdmin):
         )
         context = {
             "title": _("Errors"),
-            "groups": [self._line(request, line) for line in found.groups],
+            "groups": [self._line(request, line, period) for line in found.groups],
             "as_of": marks.moment(found.as_of),
             "choices": _choices(period, by_count),
             **(extra_context or {}),
         }
         return self.page(request, "errorgroup/list.html", context)
 
-    def _line(self, request: HttpRequest, line: Any) -> dict[str, Any]:
+    def _line(self, request: HttpRequest, line: Any, period: str) -> dict[str, Any]:
         message = self._message(request, line)
         alike = Filter((term("state", "dead"), term("fingerprint", line.fingerprint)))
         query = urlencode({"filter": str(alike), "next": request.get_full_path()})
         return {
-            "url": self.url("change", line.fingerprint),
+            "url": f"{self.url('change', line.fingerprint)}?period={period}",
             "error_class": marks.dotted(line.error_class.rpartition(".")[2] or line.error_class),
             "message": marks.text(message.split("\n", 1)[0], 200),
             "task": marks.dotted(line.task, 100),
@@ -94,13 +94,16 @@ class ErrorGroupAdmin(RecordAdmin):
         if not self.has_view_permission(request):
             self.require(request, permissions.VIEW)
             return HttpResponse(status=403)
-        period = PERIODS["7d"]
-        found = error_group(object_id[:32].replace("\x00", ""), period, backend=home.alias())
+        period = request.GET.get("period", DEFAULT_PERIOD)
+        period = period if period in PERIODS else DEFAULT_PERIOD
+        found = error_group(
+            object_id[:32].replace("\x00", ""), PERIODS[period], backend=home.alias()
+        )
         if not found.groups:
             self.message_user(request, _("This error has not been seen for a month."))
             return HttpResponseRedirect(self.url("changelist"))
         line = found.groups[0]
-        shown = self._line(request, line)
+        shown = self._line(request, line, period)
         message = self._message(request, line)
         context = {
             "title": marks.visible(marks.cut(line.error_class, 100)),
@@ -109,10 +112,11 @@ class ErrorGroupAdmin(RecordAdmin):
             "chart": charts.bars(
                 found.starts,
                 line.counts,
-                _("Attempts that ended with it, in the last 7 days"),
+                _("Attempts that ended with it"),
                 step_seconds=found.step_seconds,
                 failed=line.counts,
             ),
+            "choices": _periods(period),
             "jobs": _dead(line.fingerprint),
             "as_of": marks.moment(found.as_of),
         }
@@ -141,14 +145,18 @@ def _dead(fingerprint: str) -> list[dict[str, Any]]:
     ]
 
 
-def _choices(period: str, by_count: bool) -> list[dict[str, Any]]:
+def _periods(period: str, query: str = "") -> list[dict[str, Any]]:
     labels = {"1h": _("Past hour"), "1d": _("Past 24 hours"), "7d": _("Past 7 days")}
     labels["30d"] = _("Past 30 days")
-    order = "count" if by_count else "last_seen"
-    found = [
-        {"label": label, "query": f"?period={key}&order={order}", "is_on": key == period}
+    return [
+        {"label": label, "query": f"?period={key}{query}", "is_on": key == period}
         for key, label in labels.items()
     ]
+
+
+def _choices(period: str, by_count: bool) -> list[dict[str, Any]]:
+    order = "count" if by_count else "last_seen"
+    found = _periods(period, f"&order={order}")
     for key, label in (("last_seen", _("Last seen first")), ("count", _("Most frequent first"))):
         query = f"?period={period}&order={key}"
         found.append({"label": label, "query": query, "is_on": key == order})

@@ -12,7 +12,6 @@ compare-and-set or not at all, and the answer counts both, with why.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -25,7 +24,7 @@ from django.utils.translation import gettext_lazy
 from jobqueue import control, permissions
 from jobqueue.admin import home, marks, words
 from jobqueue.admin.base import OperationsAdmin, allowed_to, not_allowed
-from jobqueue.admin.cautions import cautions, last_failed
+from jobqueue.admin.cautions import cautions, errors_of, shown_errors
 from jobqueue.admin.exporting import COLUMNS, as_csv
 from jobqueue.admin.job_forms import (
     AT_ONCE,
@@ -38,6 +37,7 @@ from jobqueue.admin.job_forms import (
 from jobqueue.admin.job_lists import Refused, filter_of
 from jobqueue.control import Outcome
 from jobqueue.exceptions import JobQueueError
+from jobqueue.models import ErrorGroup
 
 MAX_SELECTED = 1_000
 """Jobs that are named in one request; more are said with a filter."""
@@ -205,7 +205,7 @@ class JobActions(OperationsAdmin):
             return self.redirect(self.back(request, self.url_of("job", "changelist")))
         if "spread" in form.fields and preview.count > SPREAD_FROM:
             form.initial["spread"] = SPREAD_MINUTES
-        return self._confirm_matching(request, preview, form, last_failed(chosen))
+        return self._confirm_matching(request, preview, form, errors_of(chosen))
 
     def _begin(
         self, request: HttpRequest, verb: str, text: str, parameters: Mapping[str, Any]
@@ -223,7 +223,7 @@ class JobActions(OperationsAdmin):
         request: HttpRequest,
         preview: control.Preview,
         form: VerbForm,
-        failed_at: datetime | None,
+        errors: Sequence[ErrorGroup],
     ) -> HttpResponse:
         verb = preview.verb
         groups = (
@@ -237,8 +237,8 @@ class JobActions(OperationsAdmin):
             "verb_label": words.verb(verb),
             "meaning": words.MEANINGS.get(verb, ""),
             "preview": preview,
-            "cautions": cautions(preview, failed_at),
-            "failed_at": marks.moment(failed_at) if failed_at else "",
+            "cautions": cautions(preview, errors),
+            "errors": shown_errors(self, errors),
             "groups": [(title, shown_counts(found)) for title, found in groups if found],
             "form": form,
             "filter": marks.visible(preview.filter),

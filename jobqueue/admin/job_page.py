@@ -6,7 +6,7 @@ on. Arguments, results and tracebacks are read only for whoever may see them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -19,6 +19,7 @@ from django.utils.translation import gettext as _
 from jobqueue import control, permissions
 from jobqueue.admin import effects, marks, words
 from jobqueue.admin.base import OperationsAdmin
+from jobqueue.admin.cautions import cautions_of, with_pause
 from jobqueue.admin.job_forms import AT_ONCE, FORMS
 from jobqueue.admin.job_history import (
     MAX_LINES,
@@ -49,6 +50,7 @@ def job_context(site: OperationsAdmin, request: HttpRequest, job_id: UUID) -> Co
         return None
     attempts = attempts_of(job, with_payload)
     actions = actions_of(job)
+    buttons = _buttons(site, request, job)
     tags = list(rows_of(JobTag, job).order_by("tag").values_list("tag", flat=True)[:100])
     return {
         "title": marks.visible(marks.cut(job.task, 150)),
@@ -56,9 +58,10 @@ def job_context(site: OperationsAdmin, request: HttpRequest, job_id: UUID) -> Co
         "job": job,
         "badge": marks.badge(job.state),
         "why": _why(job, with_payload),
-        "facts": _facts(site, job, with_payload),
+        "facts": _facts(site, job, attempts, with_payload),
         "progress_message": marks.visible(_progress_message(job, with_payload)),
-        "buttons": _buttons(site, request, job),
+        "buttons": buttons,
+        "cautions": cautions_of(job, (button.verb for button in buttons)),
         "timeline": timeline(job, attempts, actions),
         "attempts": attempts,
         "hidden_attempts": max(job.attempts - len(attempts), 0),
@@ -90,7 +93,7 @@ def _job(site: OperationsAdmin, request: HttpRequest, job_id: UUID, with_payload
     request_rows = CancelRequest.objects.filter(pk=OuterRef("pk"))
     columns["asked_reason"] = Subquery(request_rows.values("reason")[:1])
     columns["asked_at"] = Subquery(request_rows.values("requested_at")[:1])
-    rows = site.get_queryset(request).filter(pk=job_id)
+    rows = with_pause(site.get_queryset(request).filter(pk=job_id))
     rows = rows.defer("arguments", "result", "trace_context", "error_message").annotate(**columns)
     if with_payload:
         for name in ("arguments", "result"):
@@ -115,7 +118,9 @@ def _progress_message(job: Any, with_payload: bool) -> str:
     return shown_words(text, task=job.task, may_see_payload=with_payload) or ""
 
 
-def _facts(site: OperationsAdmin, job: Any, with_payload: bool) -> list[tuple[str, Any]]:
+def _facts(
+    site: OperationsAdmin, job: Any, attempts: Sequence[Any], with_payload: bool
+) -> list[tuple[str, Any]]:
     unique_key, limit_key = (
         shown_key(key, may_see_payload=with_payload) for key in (job.unique_key, job.limit_key)
     )
@@ -123,7 +128,7 @@ def _facts(site: OperationsAdmin, job: Any, with_payload: bool) -> list[tuple[st
         (_("Queue"), marks.link(site.jobs_url(term("queue", job.queue)), marks.text(job.queue))),
         (_("Priority"), marks.number(job.priority)),
         (_("Attempts that ended"), marks.number(job.attempts)),
-        (_("Of these failed"), _failures(job)),
+        (_("Of these failed"), _failures(job, attempts)),
         (_("Run at"), marks.moment(job.run_at)),
         (_("Enqueued"), marks.moment(job.enqueued_at)),
         (_("Enqueued by"), marks.text(job.created_by) if job.created_by else ""),
@@ -144,11 +149,16 @@ def _facts(site: OperationsAdmin, job: Any, with_payload: bool) -> list[tuple[st
     return [(name, value) for name, value in facts if value != ""]
 
 
-def _failures(job: Any) -> str:
+def _failures(job: Any, attempts: Sequence[Any]) -> str:
     """Return how many attempts failed or timed out, and after how many it is a dead letter."""
-    if job.max_attempts is None:
-        return _("%(failed)s, without a limit") % {"failed": job.failures}
     numbers = {"failed": job.failures, "most": job.max_attempts}
+    was_requeued = sum(attempt.charged for attempt in attempts) > job.failures
+    if job.max_attempts is None and was_requeued:
+        return _("%(failed)s since it was requeued, without a limit") % numbers
+    if job.max_attempts is None:
+        return _("%(failed)s, without a limit") % numbers
+    if was_requeued:
+        return _("%(failed)s since it was requeued; %(most)s make it a dead letter") % numbers
     return _("%(failed)s; %(most)s make it a dead letter") % numbers
 
 

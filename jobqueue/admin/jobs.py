@@ -72,7 +72,8 @@ class JobColumns:
         message = shown_error(
             job.error_head, task=job.task, may_see_payload=job.with_payload, most=MAX_MESSAGE
         )
-        return marks.clamped(marks.last_error(job.error_class, message, job.reason))
+        shown = marks.last_error(job.error_class, message, job.reason)
+        return marks.nothing(shown) if shown == marks.NOTHING else marks.clamped(shown)
 
     @admin.display(description=_("ran for"))
     def duration_column(self, job: Any) -> Any:
@@ -80,7 +81,9 @@ class JobColumns:
         if job.state == State.RUNNING and job.claimed_at is not None:
             ran = marks.span(_seconds(job.claimed_at, timezone.now()))
             return marks.lines([ran, marks.text(job.worker_name or job.worker, 40)])
-        return marks.span(_seconds(*job.last_run)) if job.last_run else marks.NOTHING
+        if job.last_run is None:
+            return marks.nothing(marks.NOTHING)
+        return marks.span(_seconds(*job.last_run))
 
 
 class JobAdmin(JobColumns, JobActions, OperationsAdmin):

@@ -154,6 +154,11 @@ def note(value: Any) -> SafeString:
     return format_html('<span class="jq-note">{}</span>', value)
 
 
+def nothing(value: Any) -> SafeString:
+    """Return a value that tells nothing: on a phone its cell is left out."""
+    return format_html('<span class="jq-nothing">{}</span>', value)
+
+
 def explained(value: Any, meaning: Any) -> SafeString:
     """Return a value with what its name means, for whoever meets it for the first time."""
     return format_html("{} {}", value, note(meaning))
@@ -180,8 +185,8 @@ def link(url: str, shown: Any) -> SafeString:
 
 
 def lines(parts: list[Any]) -> SafeString:
-    """Return what is there of `parts`, one below the other."""
-    return format_html_join(SafeString("<br>"), "{}", ((part,) for part in parts if part))
+    """Return what is there of `parts`, one below the other; on a phone it may be one after it."""
+    return format_html_join(SafeString("<br> "), "{}", ((part,) for part in parts if part))
 
 
 def short_id(value: UUID | str) -> SafeString:

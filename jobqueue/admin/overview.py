@@ -18,7 +18,8 @@ from jobqueue.admin import home, marks
 from jobqueue.disclosure import shown_sentence
 from jobqueue.engine.statistics import totals
 from jobqueue.exceptions import JobQueueError
-from jobqueue.states import CHARGED, Outcome
+from jobqueue.filters import Filter, term
+from jobqueue.states import CHARGED, Outcome, State
 
 HOUR_SECONDS = 3_600.0
 COMMAND = re.compile(r"(manage\.py .+?)(?= or |\. |\.?$|[;(]| \()")
@@ -42,7 +43,7 @@ def overview(request: HttpRequest) -> dict[str, Any]:
             (marks.badge(state), count, f"{_url(request, 'job')}?state={state}")
             for state, count in current.counts.items()
         ],
-        "facts": _facts(current, hour),
+        "facts": _facts(request, current, hour),
         "as_of": marks.moment(current.as_of),
         "live_url": _live_page(),
     }
@@ -100,7 +101,7 @@ def _links(request: HttpRequest, finding: control.Finding) -> list[tuple[str, st
     return known.get(finding.code, [])
 
 
-def _facts(current: control.Status, hour: Any) -> list[tuple[str, Any]]:
+def _facts(request: HttpRequest, current: control.Status, hour: Any) -> list[tuple[str, Any]]:
     alive = [worker for worker in current.workers if not worker.is_expired]
     workers = [worker for worker in alive if worker.kind == "worker"]
     taking = [worker for worker in workers if not worker.draining]
@@ -108,7 +109,7 @@ def _facts(current: control.Status, hour: Any) -> list[tuple[str, Any]]:
     failed = sum(hour.outcomes.get(name, 0) for name in CHARGED)
     lost = hour.outcomes.get(Outcome.LOST, 0)
     return [
-        (_("Oldest ready job"), marks.span(current.oldest_ready)),
+        (_("Oldest ready job"), _oldest(request, current)),
         (
             _("Workers alive"),
             _("%(count)s, and %(leaving)s draining") % {"count": len(taking), "leaving": leaving}
@@ -123,6 +124,19 @@ def _facts(current: control.Status, hour: Any) -> list[tuple[str, Any]]:
         (_("Waited, p50 and p95"), _both(hour.wait)),
         (_("Ran, p50 and p95"), _both(hour.run)),
     ]
+
+
+def _oldest(request: HttpRequest, current: control.Status) -> Any:
+    """Return how long the oldest ready job has waited, and in which queue."""
+    waiting = [queue for queue in current.queues if queue.oldest_ready_seconds is not None]
+    if not waiting:
+        return marks.NOTHING
+    queue = max(waiting, key=lambda each: each.oldest_ready_seconds or 0.0)
+    chosen = Filter((term("state", State.READY.value), term("queue", queue.name)))
+    jobs = f"{_url(request, 'job')}?{urlencode({'q': str(chosen)})}"
+    place = _("in queue %(queue)s") % {"queue": marks.visible(marks.cut(queue.name, 60))}
+    shown = format_html("{} {}", marks.span(queue.oldest_ready_seconds), marks.link(jobs, place))
+    return marks.explained(shown, _("(paused)")) if queue.paused else shown
 
 
 def _both(spread: Any) -> str:

@@ -71,7 +71,7 @@ class VerbFilter(admin.SimpleListFilter):
 class SurfaceFilter(ColumnFilter):
     """Through which surface."""
 
-    title = _("surface")
+    title = _("where it came from")
     parameter_name = column = "surface"
 
     def lookups(self, request: Any, model_admin: Any) -> Choices:

@@ -78,6 +78,7 @@ class ActionAdmin(RecordAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Leave what may be a thousand ids to the page of one action."""
         named = {name: DocumentText("detail", name) for name in ("reason", "worker")}
+        named["bulk_reason"] = DocumentText("detail", "parameters", "reason")
         rows: QuerySet[Any] = super().get_queryset(request).defer("detail").annotate(**named)
         return rows
 
@@ -94,11 +95,11 @@ class ActionAdmin(RecordAdmin):
     def verb_column(self, action: Any) -> Any:
         return words.verb(action.verb)
 
-    @admin.display(description=gettext_lazy("who"))
+    @admin.display(description=gettext_lazy("by"))
     def actor_column(self, action: Any) -> Any:
         return marks.text(action.actor, 60)
 
-    @admin.display(description=gettext_lazy("through"))
+    @admin.display(description=gettext_lazy("from"))
     def surface_column(self, action: Any) -> Any:
         return words.surface(action.surface)
 
@@ -131,7 +132,8 @@ class ActionAdmin(RecordAdmin):
 
     @admin.display(description=gettext_lazy("why"))
     def reason_column(self, action: Any) -> Any:
-        return marks.text(action.reason) if action.reason else marks.NOTHING
+        reason = action.reason or action.bulk_reason
+        return marks.text(reason) if reason else marks.NOTHING
 
     def change_view(
         self,
@@ -152,8 +154,8 @@ class ActionAdmin(RecordAdmin):
         detail = json.dumps(told, ensure_ascii=False, indent=2, default=str)
         facts = [
             (_("When"), marks.moment(action.at)),
-            (_("Who"), marks.text(action.actor)),
-            (_("Through"), words.surface(action.surface)),
+            (_("By"), marks.text(action.actor)),
+            (_("From"), words.surface(action.surface)),
             (_("Action"), words.verb(action.verb)),
             (_("Target"), self.target_column(action)),
             (_("Why"), self.reason_column(action)),

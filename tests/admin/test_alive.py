@@ -1,6 +1,7 @@
 """Who lives and since when: every page says the same of the same worker, queue and operation."""
 
 import os
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -9,9 +10,9 @@ from django.db import connection
 from jobqueue import control
 from jobqueue.admin import words
 from jobqueue.control import Actor
-from jobqueue.models import BulkOperation, Queue
+from jobqueue.models import BulkOperation, Job, Queue
 from jobqueue.storage import life_file, storage_for
-from tests.admin.making import everything, page, worker
+from tests.admin.making import everything, job, page, worker
 from tests.storage.making import register
 
 pytestmark = pytest.mark.django_db
@@ -51,6 +52,24 @@ def test_a_paused_queue_says_since_when(admin):
     assert "Queue mail is paused by kim (8 min ago)" in text
     assert f'href="{page("queue", "mail")}"' in text
     assert '<code class="jq-code">manage.py jobs resume mail</code>' in text
+
+
+def test_the_overview_says_in_which_queue_the_oldest_job_waits(admin):
+    hour = datetime.now(UTC) - timedelta(hours=1)
+    job("ready", queue="mail", run_at=hour - timedelta(minutes=2))
+    job("ready", queue="default", run_at=hour)
+    (told,) = re.findall(r"<dt>Oldest ready job</dt><dd>(.*?)</dd>", overview(admin))
+    assert re.match(
+        r'1 h 2 min <a href="[^"]*state%3Aready\+queue%3Amail">in queue mail</a>$', told
+    )
+    Queue.objects.create(name="mail", paused=True, paused_at=hour, paused_by="kim")
+    assert 'in queue mail</a> <span class="jq-note">(paused)' in overview(admin)
+    Job.objects.all().delete()
+    assert "<dt>Oldest ready job</dt><dd>–</dd>" in overview(admin)
+
+
+def overview(admin) -> str:
+    return admin.get("/admin/jobqueue/").text
 
 
 def test_a_stopped_operation_says_by_whom(admin):

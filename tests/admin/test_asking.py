@@ -10,9 +10,10 @@ from jobqueue import control
 from jobqueue.admin import job_actions, words
 from jobqueue.conf import options_for
 from jobqueue.control import Actor
-from jobqueue.models import Action, ErrorGroup, Rollup, Worker
+from jobqueue.models import Action, BulkOperation, ErrorGroup, Rollup, Worker
 from jobqueue.storage import storage_for
 from tests.admin.making import FINGERPRINT, everything, job, page, worker
+from tests.admin.test_pages import MAX_QUERIES
 from tests.storage.making import register
 
 pytestmark = pytest.mark.django_db
@@ -118,6 +119,53 @@ def test_before_jobs_run_into_an_outage_it_is_said(admin):
     ):
         chosen = {"filter": f"task:{task} state:any"}
         assert (said in admin.get(page("job", "matching", verb), chosen).text) is known
+
+
+def test_before_one_job_runs_the_same_is_said_on_its_page(admin, django_assert_max_num_queries):
+    failing, other = job("dead", task="shop.mail", queue="mail"), job("retrying")
+    done, doomed = job("succeeded"), job("running")
+    control.pause("mail", Actor("kim", "shell"), "it is down")
+    minute = datetime.now(UTC).replace(second=0, microsecond=0)
+    Rollup.objects.create(seconds=60, kind="task", at=minute, name="shop.mail", failed=40)
+    with django_assert_max_num_queries(MAX_QUERIES):
+        text = admin.get(page("job", failing.pk)).text
+    for said in (
+        "No worker is alive",
+        "Queue mail is paused by kim. it is down",
+        "40 of 40 attempts",
+    ):
+        assert said in text
+    text = admin.get(page("job", other.pk)).text
+    assert "No worker is alive" in text
+    assert "paused by" not in text
+    assert "40 of 40" not in text
+    for quiet in (done, doomed):
+        assert "No worker is alive" not in admin.get(page("job", quiet.pk)).text
+
+
+def test_before_an_operation_goes_on_it_is_said_for_how_many_jobs_and_what_stopped_it(admin):
+    one = BulkOperation.objects.get(pk=everything()["bulkoperation"])
+    url = page("bulkoperation", one.pk)
+    turn = page("bulkoperation", one.pk, "turn", "resume")
+    error = {"failures": 5, "error": "OperationalError: it took too long"}
+    asked = {}
+    for state, changes in (("running", {}), ("stopped", {}), ("failed", error)):
+        BulkOperation.objects.update(state=state, **changes)
+        asked[state] = folded(admin.get(url).text, turn)
+    assert not asked["running"]
+    for state in ("stopped", "failed"):
+        assert "Resume: 6 jobs left" in asked[state]
+        assert "Requeue: it goes on with those" in asked[state]
+    told = "a step failed 5 times in a row, at last with: "
+    assert f'{told}<bdi class="jq-message">OperationalError: it took' in admin.get(url).text
+    assert "OperationalError: it took" in admin.get(page("bulkoperation")).text
+    named = {"filter": f"state:dead fingerprint:{FINGERPRINT}", "left": [job().pk.hex], "seen": 10}
+    BulkOperation.objects.update(**named)
+    text = admin.get(url).text
+    assert "Resume: 1 job left" in text
+    assert 'NoSuchOrder</bdi></a> was last seen at <time datetime="' in text
+    BulkOperation.objects.update(total_is_capped=True)
+    assert ">Resume…<" in admin.get(url).text
 
 
 def test_before_jobs_are_discarded_it_is_said_what_that_means(admin):

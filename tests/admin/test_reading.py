@@ -10,7 +10,7 @@ from django.utils import timezone
 from jobqueue import control
 from jobqueue.admin import marks, schedule_forms, words
 from jobqueue.control import Actor
-from jobqueue.models import Queue, Schedule, Tick
+from jobqueue.models import Job, Queue, Rollup, Schedule, Tick
 from tests.admin import tasks  # noqa: F401 - registers one that staff may submit
 from tests.admin.making import NOW, around, attempt, everything, job, page, worker
 
@@ -43,6 +43,29 @@ def test_an_attempt_after_a_crash_waited_from_the_crash_on(admin):
     attempt(subject, 2, started_at=back, finished_at=back + timedelta(seconds=3))
     text = admin.get(page("job", subject.pk)).text
     assert re.findall(r"waited ([^\n·]*?) *·", text) == ["2 s", "0 s"]
+
+
+def test_failures_before_a_requeue_are_told_apart(admin):
+    subject = job("dead", attempts=2, fence=2)
+    attempt(subject, 1), attempt(subject, 2)
+    assert (
+        "1 since it was requeued; 5 make it a dead letter"
+        in admin.get(page("job", subject.pk)).text
+    )
+    Job.objects.update(failures=2)
+    assert "<dd>2; 5 make it a dead letter" in admin.get(page("job", subject.pk)).text
+
+
+def test_an_error_is_drawn_over_the_period_that_was_asked_for(admin):
+    key = everything()["errorgroup"]
+    hour = timezone.now().replace(minute=0, second=0, microsecond=0)
+    for seconds in (60, 3_600):
+        Rollup.objects.create(seconds=seconds, kind="error", at=hour, name=key, failed=2)
+    listed = admin.get(page("errorgroup"), {"period": "1h"}).text
+    assert f'href="{page("errorgroup", key)}?period=1h"' in listed
+    for period, step in (("1h", "1 min"), ("1d", "1 h"), ("no such", "1 h")):
+        text = admin.get(page("errorgroup", key), {"period": period}).text
+        assert f"The highest bar: 2 in {step}<" in text
 
 
 def test_a_worker_has_no_more_busy_slots_than_it_has(admin):

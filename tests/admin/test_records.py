@@ -29,7 +29,7 @@ def test_an_attempt_names_its_worker_and_leads_to_its_task_and_queue(admin):
     text = admin.get(page("attempt", made.pk)).text
     for address in (page("attempt"), page("attempt", made.pk)):
         shown = admin.get(address).text
-        assert "<bdi>mailer-1</bdi><br><bdi>web-3</bdi></a>" in shown
+        assert "<bdi>mailer-1</bdi><br> <bdi>web-3</bdi></a>" in shown
         assert page("worker", one.pk) in hrefs(shown)
     assert "?q=task%3Atests.app.tasks.record+state%3Aany" in hrefs(text)
     assert "?q=queue%3Amail+state%3Aany" in hrefs(text)

@@ -21,11 +21,12 @@ from django.utils.translation import gettext_lazy, ngettext
 from jobqueue import control, permissions
 from jobqueue.admin import home, marks, words
 from jobqueue.admin.base import not_allowed
-from jobqueue.admin.cautions import errors_of, shown_errors
+from jobqueue.admin.cautions import MAX_ERRORS, errors_of, fingerprints, shown_errors
+from jobqueue.admin.lists import KeysetChangeList
 from jobqueue.admin.records import RecordAdmin
 from jobqueue.disclosure import shown_error
 from jobqueue.exceptions import InvalidFilter, JobQueueError
-from jobqueue.filters import parse, shown_filter
+from jobqueue.filters import Filter, parse, shown_filter
 from jobqueue.models import Action, BulkOperation, BulkState, ErrorGroup
 from jobqueue.permissions import PERMISSION_OF
 
@@ -33,6 +34,20 @@ REFRESH_SECONDS = 5
 TURNS = {BulkState.RUNNING: "stop", BulkState.STOPPED: "resume", BulkState.FAILED: "resume"}
 """What may be done to an operation in each of its states."""
 MAX_LOCKED = 20
+
+
+class BulkChangeList(KeysetChangeList):
+    """A page of operations, each with the errors that its filter names."""
+
+    def rows(self, keys: list[Any]) -> list[Any]:
+        found = super().rows(keys)
+        named = {row.pk: fingerprints(_chosen(row))[:MAX_ERRORS] for row in found}
+        wanted = {each for of_one in named.values() for each in of_one}
+        rows = ErrorGroup.objects.using(self.root_queryset.db).filter(pk__in=wanted)
+        classes = dict(rows.values_list("pk", "error_class")) if wanted else {}
+        for row in found:
+            row.errors = [classes[each] for each in named[row.pk] if each in classes]
+        return found
 
 
 class BulkOperationAdmin(RecordAdmin):
@@ -50,6 +65,9 @@ class BulkOperationAdmin(RecordAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).defer("ids", "left")
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[BulkChangeList]:
+        return BulkChangeList
 
     def get_urls(self) -> list[URLPattern]:
         wrap = self.admin_site.admin_view
@@ -92,7 +110,10 @@ class BulkOperationAdmin(RecordAdmin):
     @admin.display(description=gettext_lazy("filter"))
     def filter_column(self, operation: Any) -> Any:
         text = shown_filter(operation.filter, operation.with_payload)
-        return marks.code(text, 120) if operation.filter else _("ids")
+        if not operation.filter:
+            return _("ids")
+        errors = map(marks.dotted, operation.errors if operation.with_payload else ())
+        return marks.lines([marks.code(text, 120), *map(marks.note, errors)])
 
     # --- one operation --------------------------------------------------------------------------
 
@@ -112,7 +133,7 @@ class BulkOperationAdmin(RecordAdmin):
             raise PermissionDenied
         refreshes = request.GET.get("refresh") == "1" and operation.is_running
         with_payload = self.may(request, permissions.VIEW_PAYLOAD)
-        errors = _errors(operation) if with_payload else []
+        errors = errors_of(_chosen(operation)) if with_payload else []
         operation.filter = shown_filter(operation.filter, with_payload)  # neither is saved
         operation.error = shown_error(operation.error, task="", may_see_payload=with_payload)
         context = self._context(operation, may)
@@ -179,11 +200,11 @@ class BulkOperationAdmin(RecordAdmin):
             raise PermissionDenied
 
 
-def _errors(operation: Any) -> list[ErrorGroup]:
-    """Return the errors that its filter names, as far as it can be read."""
+def _chosen(operation: Any) -> Filter:
+    """Return the filter of an operation; an empty one where it has none, or none that is read."""
     with suppress(InvalidFilter):
-        return errors_of(parse(operation.filter))
-    return []
+        return parse(operation.filter)
+    return Filter()
 
 
 def _resume(operation: Any) -> str:

@@ -81,14 +81,19 @@ def _outages(tasks: Container[str]) -> Iterator[Any]:
             }
 
 
-def errors_of(chosen: Filter) -> list[ErrorGroup]:
-    """Return the errors that a filter names by their fingerprints, those seen last first."""
-    named = [
+def fingerprints(chosen: Filter) -> list[str]:
+    """Return the fingerprints of errors by which a filter chooses jobs."""
+    return [
         value.text
         for term in chosen.of("fingerprint")
         if not term.is_negated
         for value in term.values
     ]
+
+
+def errors_of(chosen: Filter) -> list[ErrorGroup]:
+    """Return the errors that a filter names, those seen last first."""
+    named = fingerprints(chosen)
     groups = ErrorGroup.objects.using(home.database()).filter(pk__in=named)
     return list(groups.order_by("-last_seen")[:MAX_ERRORS]) if named else []
 

@@ -80,6 +80,7 @@ def _links(request: HttpRequest, finding: control.Finding) -> list[tuple[str, st
     running = (_("Running jobs"), f"{jobs}?state=running")
     unknown = urlencode({"state": "blocked", "q": 'reason:"unknown task"'})
     task = urlencode({"state": "any", "task": finding.subject, "error": "yes"})
+    named = marks.visible(marks.cut(finding.subject))
     queue = []
     if finding.code.startswith("queue_"):
         queue = [(_("This queue"), _url(request, "queue", "change", quote(finding.subject)))]
@@ -87,7 +88,7 @@ def _links(request: HttpRequest, finding: control.Finding) -> list[tuple[str, st
         "queue_paused": [*queue, (_("Paused queues"), f"{_url(request, 'queue')}?paused=1")],
         "queue_unserved": [*queue, workers],
         "no_worker": [workers],
-        "unknown_tasks": [(_("These jobs"), f"{jobs}?{unknown}")],
+        "unknown_tasks": [(_("Jobs of %(tasks)s") % {"tasks": named}, f"{jobs}?{unknown}")],
         "dead_letters": [errors, (_("Dead letters"), _url(request, "deadletter"))],
         "task_failing": [errors, (_("Its jobs"), f"{jobs}?{task}")],
         "schedules_late": [schedules],
@@ -116,7 +117,12 @@ def _facts(request: HttpRequest, current: control.Status, hour: Any) -> list[tup
             if leaving
             else str(len(taking)),
         ),
-        (_("Slots"), str(sum(worker.slots for worker in taking))),
+        (
+            _("Slots"),
+            marks.explained(
+                sum(worker.slots for worker in taking), _("(jobs that they run at once)")
+            ),
+        ),
         (_("Attempts a minute"), f"{hour.per_minute:,.1f}"),
         (_("Attempts in the last hour"), f"{hour.attempts:,}"),
         (_("Of these failed"), f"{failed:,}"),

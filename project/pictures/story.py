@@ -143,7 +143,7 @@ class Crew:
 
 DAY = 24 * 60
 LEFT_OUT = Crew(
-    name="worker-1",
+    name="mail-1",
     host="app1",
     pid=4_100,
     version="2026.11.24",
@@ -152,13 +152,13 @@ LEFT_OUT = Crew(
 )
 """Two deployments have passed it by."""
 LEAVING = Crew(
-    name="worker-3", host="app2", pid=5_207, version="2026.11.30", started=540, drained=DRAINED
+    name="main-2", host="app2", pid=5_207, version="2026.11.30", started=540, drained=DRAINED
 )
-KILLED = Crew(name="worker-4", host="app2", pid=5_208, version="2026.11.30", started=540, died=52)
+KILLED = Crew(name="main-3", host="app2", pid=5_208, version="2026.11.30", started=540, died=52)
 """Died in the middle of a job, which another did again."""
 CREWS = (
     LEFT_OUT,
-    Crew(name="worker-2", host="app1", pid=4_163, version="2026.11.30", started=541),
+    Crew(name="main-1", host="app1", pid=4_163, version="2026.11.30", started=541),
     LEAVING,
     KILLED,
 )

@@ -164,6 +164,7 @@ def test_before_an_operation_goes_on_it_is_said_for_how_many_jobs_and_what_stopp
     text = admin.get(url).text
     assert "Resume: 1 job left" in text
     assert 'NoSuchOrder</bdi></a> was last seen at <time datetime="' in text
+    assert "shop.<wbr>models.<wbr>NoSuchOrder" in admin.get(page("bulkoperation")).text
     BulkOperation.objects.update(total_is_capped=True)
     assert ">Resume…<" in admin.get(url).text
 

@@ -9,6 +9,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from jobqueue.conf import MAX_QUEUE_NAME_LENGTH, MAX_TASK_NAME_LENGTH
+from jobqueue.models.row_checks import RowChecks
 from jobqueue.states import Outcome
 
 
@@ -17,18 +18,18 @@ class Attempt(models.Model):
 
     id = models.BigAutoField(primary_key=True)
     job_id = models.UUIDField()
-    number = models.IntegerField(help_text="1…n within the job.")
-    fence = models.BigIntegerField()
     worker = models.UUIDField()
+    fence = models.BigIntegerField()
+    started_at = models.DateTimeField()
+    finished_at = models.DateTimeField()
+    number = models.IntegerField(help_text="1…n within the job.")
+    charged = models.BooleanField(help_text="Used up one of max_attempts.")
+    outcome = models.CharField(max_length=16, choices=[(o.value, o.value) for o in Outcome])
     task = models.CharField(max_length=MAX_TASK_NAME_LENGTH)
     queue = models.CharField(max_length=MAX_QUEUE_NAME_LENGTH)
-    outcome = models.CharField(max_length=16, choices=[(o.value, o.value) for o in Outcome])
-    charged = models.BooleanField(help_text="Used up one of max_attempts.")
     due_at = models.DateTimeField(
         null=True, help_text="Since when it could have run: until started_at it waited."
     )
-    started_at = models.DateTimeField()
-    finished_at = models.DateTimeField()
     error_class = models.CharField(max_length=255, default="", blank=True)
     error_message = models.TextField(default="", blank=True)
     error_fingerprint = models.CharField(max_length=32, default="", blank=True)
@@ -47,12 +48,12 @@ class Attempt(models.Model):
                 fields=["job_id"],
                 condition=Q(outcome=Outcome.SUCCEEDED),
             ),
-            models.CheckConstraint(
-                name="jobqueue_attempt_outcome",
-                condition=Q(outcome__in=[o.value for o in Outcome]),
-            ),
-            models.CheckConstraint(
-                name="jobqueue_attempt_numbers", condition=Q(number__gte=1, fence__gte=1)
+            RowChecks(
+                name="jobqueue_attempt_row",
+                checks={
+                    "jobqueue_attempt_outcome": Q(outcome__in=[o.value for o in Outcome]),
+                    "jobqueue_attempt_numbers": Q(number__gte=1, fence__gte=1),
+                },
             ),
         )
 

@@ -14,6 +14,7 @@ from jobqueue.conf import MAX_JOB_REASON_LENGTH, MAX_QUEUE_NAME_LENGTH, MAX_TASK
 from jobqueue.ids import new_job_id
 from jobqueue.models.attempt import Attempt
 from jobqueue.models.fields import JSONDocument
+from jobqueue.models.row_checks import RowChecks
 from jobqueue.models.tag import JobTag
 from jobqueue.states import FINISHED, LIVE, WAITING, State
 
@@ -44,46 +45,32 @@ class JobQuerySet(models.QuerySet["Job"]):
 class Job(models.Model):
     """One request to run a task."""
 
+    # The order is PostgreSQL's: columns of a fixed width that are always there first, as it reaches
+    # those without walking through the row, then what has an index, which every change looks at.
     id = models.UUIDField(primary_key=True, default=new_job_id, editable=False)
-    backend = models.CharField(max_length=64, help_text="TASKS alias it was enqueued through.")
-    task = models.CharField(max_length=MAX_TASK_NAME_LENGTH, help_text="Dotted path.")
-    queue = models.CharField(max_length=MAX_QUEUE_NAME_LENGTH)
-    priority = models.SmallIntegerField(default=0, help_text="-100 … 100, higher is sooner.")
-    state = models.CharField(max_length=16, choices=[(s.value, s.value) for s in State])
-    arguments = JSONDocument(help_text='{"args": [...], "kwargs": {...}}')
-
     run_at = models.DateTimeField(help_text="Not before; database clock.")
     rank = models.BigIntegerField(
         help_text="Claim order, smaller first: due time minus what the priority is worth, µs."
     )
     enqueued_at = models.DateTimeField()
-    expires_at = models.DateTimeField(null=True, help_text="Not started by then: cancelled.")
-
-    max_attempts = models.IntegerField(null=True, help_text="NULL: unlimited.")
+    fence = models.BigIntegerField(default=0, help_text="Grows at every claim.")
+    version = models.BigIntegerField(default=1, help_text="Grows with every write; for ETag.")
+    timeout = models.FloatField(help_text="Seconds an attempt may run.")
     attempts = models.IntegerField(default=0, help_text="Executions that have ended.")
     failures = models.IntegerField(default=0, help_text="Charged ones since the last requeue.")
+    pending = models.IntegerField(default=0, help_text="Parents that have not ended.")
+    priority = models.SmallIntegerField(default=0, help_text="-100 … 100, higher is sooner.")
     suspicions = models.SmallIntegerField(default=0, help_text="Workers lost while it ran.")
     alone = models.BooleanField(default=False, help_text="Runs in a process of its own.")
-    on_crash = models.CharField(max_length=8, default="retry", help_text="retry or bury.")
-    timeout = models.FloatField(help_text="Seconds an attempt may run.")
+    has_children = models.BooleanField(default=False)
 
-    fence = models.BigIntegerField(default=0, help_text="Grows at every claim.")
+    state = models.CharField(max_length=16, choices=[(s.value, s.value) for s in State])
+    queue = models.CharField(max_length=MAX_QUEUE_NAME_LENGTH)
+    task = models.CharField(max_length=MAX_TASK_NAME_LENGTH, help_text="Dotted path.")
     worker = models.UUIDField(null=True, help_text="Identity of the process that runs it.")
-    claimed_at = models.DateTimeField(null=True)
-    deadline = models.DateTimeField(null=True, help_text="Of the running attempt.")
     finished_at = models.DateTimeField(null=True)
-
-    result = JSONDocument(null=True)
-    error_class = models.CharField(max_length=255, default="", blank=True)
-    error_message = models.TextField(default="", blank=True)
-    error_fingerprint = models.CharField(max_length=32, default="", blank=True)
-    reason = models.CharField(
-        max_length=MAX_JOB_REASON_LENGTH,
-        default="",
-        blank=True,
-        help_text="Why it is blocked, dead or cancelled.",
-    )
-
+    expires_at = models.DateTimeField(null=True, help_text="Not started by then: cancelled.")
+    limit_key = models.CharField(max_length=255, null=True)  # noqa: DJ001 - NULL is "no limit"
     unique_key = models.CharField(max_length=255, null=True)  # noqa: DJ001 - NULL is "not unique"
     unique_until = models.CharField(
         max_length=8, default="", blank=True, help_text="It holds its key until: start or done."
@@ -91,15 +78,28 @@ class Job(models.Model):
     unique_window_end = models.DateTimeField(
         null=True, help_text="It holds its key also when it has ended, until somebody sees this."
     )
-    limit_key = models.CharField(max_length=255, null=True)  # noqa: DJ001 - NULL is "no limit"
-    pending = models.IntegerField(default=0, help_text="Parents that have not ended.")
-    has_children = models.BooleanField(default=False)
     schedule = models.CharField(max_length=255, default="", blank=True)
+    reason = models.CharField(
+        max_length=MAX_JOB_REASON_LENGTH,
+        default="",
+        blank=True,
+        help_text="Why it is blocked, dead or cancelled.",
+    )
+    error_fingerprint = models.CharField(max_length=32, default="", blank=True)
+    created_by = models.CharField(max_length=255, default="", blank=True)
+
+    backend = models.CharField(max_length=64, help_text="TASKS alias it was enqueued through.")
+    on_crash = models.CharField(max_length=8, default="retry", help_text="retry or bury.")
+    max_attempts = models.IntegerField(null=True, help_text="NULL: unlimited.")
+    claimed_at = models.DateTimeField(null=True)
+    deadline = models.DateTimeField(null=True, help_text="Of the running attempt.")
+    arguments = JSONDocument(help_text='{"args": [...], "kwargs": {...}}')
+    result = JSONDocument(null=True)
+    error_class = models.CharField(max_length=255, default="", blank=True)
+    error_message = models.TextField(default="", blank=True)
     tick = models.DateTimeField(null=True, help_text="The instant of the schedule it stands for.")
     copied_from = models.UUIDField(null=True)
-    created_by = models.CharField(max_length=255, default="", blank=True)
     trace_context = JSONDocument(null=True)
-    version = models.BigIntegerField(default=1, help_text="Grows with every write; for ETag.")
 
     objects = JobQuerySet.as_manager()
 
@@ -115,52 +115,39 @@ class Job(models.Model):
             ("view_job_payload", "Can see arguments, results and tracebacks"),
         )
         constraints = (
-            models.CheckConstraint(
-                name="jobqueue_job_state", condition=Q(state__in=[s.value for s in State])
-            ),
-            models.CheckConstraint(
-                name="jobqueue_job_running_has_owner",
-                condition=Q(
-                    state=State.RUNNING,
-                    worker__isnull=False,
-                    claimed_at__isnull=False,
-                    deadline__isnull=False,
-                )
-                | (
-                    ~Q(state=State.RUNNING)
-                    & Q(worker__isnull=True, claimed_at__isnull=True, deadline__isnull=True)
-                ),
-            ),
-            models.CheckConstraint(
-                name="jobqueue_job_finished_has_time",
-                condition=Q(state__in=_FINISHED, finished_at__isnull=False)
-                | (~Q(state__in=_FINISHED) & Q(finished_at__isnull=True)),
-            ),
-            models.CheckConstraint(
-                name="jobqueue_job_result_means_success",
-                condition=Q(result__isnull=True) | Q(state=State.SUCCEEDED),
-            ),
-            models.CheckConstraint(
-                name="jobqueue_job_blocked_has_reason",
-                condition=~Q(state=State.BLOCKED) | ~Q(reason=""),
-            ),
-            models.CheckConstraint(
-                name="jobqueue_job_counts",
-                condition=Q(fence__gte=0, attempts__gte=0, failures__gte=0)
-                & Q(failures__lte=F("attempts"), suspicions__gte=0, attempts__lte=F("fence"))
-                & Q(pending__gte=0),
-            ),
-            models.CheckConstraint(
-                name="jobqueue_job_max_attempts",
-                condition=Q(max_attempts__isnull=True) | Q(max_attempts__gte=1),
-            ),
-            models.CheckConstraint(
-                name="jobqueue_job_priority", condition=Q(priority__gte=-100, priority__lte=100)
-            ),
-            models.CheckConstraint(
-                name="jobqueue_job_unique_until",
-                condition=Q(unique_key__isnull=False, unique_until__in=["start", "done"])
-                | Q(unique_key=None, unique_until="", unique_window_end=None),
+            RowChecks(
+                name="jobqueue_job_row",
+                checks={
+                    "jobqueue_job_state": Q(state__in=[s.value for s in State]),
+                    "jobqueue_job_running_has_owner": Q(
+                        state=State.RUNNING,
+                        worker__isnull=False,
+                        claimed_at__isnull=False,
+                        deadline__isnull=False,
+                    )
+                    | (
+                        ~Q(state=State.RUNNING)
+                        & Q(worker__isnull=True, claimed_at__isnull=True, deadline__isnull=True)
+                    ),
+                    "jobqueue_job_finished_has_time": Q(
+                        state__in=_FINISHED, finished_at__isnull=False
+                    )
+                    | (~Q(state__in=_FINISHED) & Q(finished_at__isnull=True)),
+                    "jobqueue_job_result_means_success": Q(result__isnull=True)
+                    | Q(state=State.SUCCEEDED),
+                    "jobqueue_job_blocked_has_reason": ~Q(state=State.BLOCKED) | ~Q(reason=""),
+                    "jobqueue_job_counts": Q(fence__gte=0, attempts__gte=0, failures__gte=0)
+                    & Q(failures__lte=F("attempts"), suspicions__gte=0, attempts__lte=F("fence"))
+                    & Q(pending__gte=0),
+                    "jobqueue_job_max_attempts": Q(max_attempts__isnull=True)
+                    | Q(max_attempts__gte=1),
+                    "jobqueue_job_priority": Q(priority__gte=-100, priority__lte=100),
+                    "jobqueue_job_unique_until": Q(
+                        unique_key__isnull=False, unique_until__in=["start", "done"]
+                    )
+                    | Q(unique_key=None, unique_until="", unique_window_end=None),
+                    "jobqueue_job_on_crash": Q(on_crash__in=["retry", "bury"]),
+                },
             ),
             # The rows that hold their key; `jobqueue.unique` says what that means. The statements
             # of storage that ask for them repeat the condition, so that this index serves.
@@ -173,9 +160,6 @@ class Job(models.Model):
                     | Q(state=State.RUNNING, unique_until="done")
                     | Q(unique_window_end__isnull=False)
                 ),
-            ),
-            models.CheckConstraint(
-                name="jobqueue_job_on_crash", condition=Q(on_crash__in=["retry", "bury"])
             ),
         )
         indexes = (

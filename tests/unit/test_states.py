@@ -3,6 +3,7 @@
 import pytest
 
 from jobqueue.models import Attempt, Job
+from jobqueue.models.row_checks import RowChecks
 from jobqueue.states import (
     CHARGED,
     FINISHED,
@@ -66,17 +67,18 @@ def test_the_constraints_of_the_tables_name_the_same_states_and_outcomes():
 
 
 def test_the_finished_constraint_of_the_job_names_the_finished_states():
-    constraint = _constraint(Job, "jobqueue_job_finished_has_time")
-    named = {tuple(child[1]) for child in _leaves(constraint.condition) if child[0] == "state__in"}
+    condition = _check(Job, "jobqueue_job_finished_has_time")
+    named = {tuple(child[1]) for child in _leaves(condition) if child[0] == "state__in"}
     assert named == {tuple(sorted(FINISHED))}
 
 
-def _constraint(model, name):
-    return next(c for c in model._meta.constraints if c.name == name)
+def _check(model, name):
+    checks = (c.checks for c in model._meta.constraints if isinstance(c, RowChecks))
+    return next(iter(checks))[name]
 
 
 def _choices(model, name, lookup):
-    return set(dict(_leaves(_constraint(model, name).condition))[lookup])
+    return set(dict(_leaves(_check(model, name)))[lookup])
 
 
 def _leaves(condition):

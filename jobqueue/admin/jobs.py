@@ -13,6 +13,8 @@ from django.contrib import admin, messages
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path
 from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from jobqueue import permissions
@@ -60,11 +62,11 @@ class JobColumns:
     def attempts_column(self, job: Any) -> Any:
         return marks.attempts(job.attempts, job.failures, job.max_attempts)
 
-    @admin.display(description=_("enqueued, due"))
+    @admin.display(description=_("enqueued"))
     def enqueued_column(self, job: Any) -> Any:
         """Return when a job was enqueued, by which the list is sorted, and until when it waits."""
         waits = job.state in (State.SCHEDULED, State.RETRYING)
-        due = waits and marks.note(marks.moment(job.run_at))
+        due = waits and marks.note(format_html(gettext("due {at}"), at=marks.moment(job.run_at)))
         return marks.lines([marks.moment(job.enqueued_at), due])
 
     @admin.display(description=_("last error"))

@@ -30,6 +30,7 @@ def pages(keys: dict[str, Any]) -> dict[str, str]:
     """Return the address of each page by the name of its picture."""
     at = "/admin/jobqueue"
     filtered = "state%3Adead+queue%3Amail"
+    alike = f"state%3Adead+fingerprint%3A{keys['errorgroup']}"
     return {
         "overview": f"{at}/",
         "jobs": f"{at}/job/",
@@ -37,6 +38,7 @@ def pages(keys: dict[str, Any]) -> dict[str, str]:
         "jobs-refused": f"{at}/job/?q=sate%3Adead",
         "job": f"{at}/job/{keys['job']}/change/",
         "matching": f"{at}/job/matching/requeue/?filter={filtered}",
+        "requeue-error": f"{at}/job/matching/requeue/?filter={alike}",
         "submit": f"{at}/job/submit/",
         "dead-letters": f"{at}/deadletter/",
         "errors": f"{at}/errorgroup/",

@@ -181,7 +181,8 @@ class Course:
     def _first_free(self, life: Life) -> tuple[Slots, int]:
         """Return the slot that is free first, of those that may claim the job."""
         if life.by:  # whoever asked for it saw it begin there, just before it was drained
-            return self.worker(story.LEAVING), 0
+            leaving = self.worker(story.LEAVING)
+            return leaving, leaving.free_at.index(min(leaving.free_at))
         serving = [
             (max(life.due_at, free_at), self._chance.random(), number, slot)
             for number, slots in enumerate(self.workers)

@@ -102,11 +102,12 @@ def shown_errors(site: OperationsAdmin, groups: Iterable[ErrorGroup]) -> list[Sa
     """Return a sentence on each: what a fingerprint stands for, and when it was last seen."""
     return [
         format_html(
-            _("{error} was last seen at {at}."),
+            _("{error} was last seen at {at} ({ago})."),
             error=marks.link(
                 site.url_of("errorgroup", "change", group.pk), marks.code(group.error_class)
             ),
             at=marks.moment(group.last_seen),
+            ago=marks.since(group.last_seen),
         )
         for group in groups
     ]

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import heapq
 import random
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import count
@@ -22,6 +21,7 @@ from zoneinfo import ZoneInfo
 from jobqueue.retry import Backoff
 from jobqueue.states import State
 from project.pictures import story
+from project.pictures.lives import Life, Run, Slots, sku_of
 from project.pictures.story import Crew, Failure
 
 BACKOFF = Backoff(jitter=0)
@@ -32,63 +32,12 @@ NOTICED_SECONDS = 16.0
 """From a worker's death until its jobs are taken back: about a lease."""
 
 
-@dataclass(slots=True)
-class Slots:
-    """A worker: what the story says of it, and when each of its slots is free again."""
-
-    crew: Crew
-    id: UUID
-    ended_at: datetime | None
-    free_at: list[datetime]
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """An attempt that has ended. failure: None if it succeeded."""
-
-    due_at: datetime
-    started_at: datetime
-    finished_at: datetime
-    worker: UUID
-    failure: Failure | None
-
-
-@dataclass(slots=True)
-class Life:
-    """A job, from its enqueue until now."""
-
-    id: UUID
-    task: str
-    enqueued_at: datetime
-    order: int | None = None
-    tick: datetime | None = None
-    by: str = ""
-    due_at: datetime = field(init=False)
-    state: State = State.READY
-    runs: list[Run] = field(default_factory=list)
-    failures: int = 0
-    worker: Slots | None = None
-    claimed_at: datetime | None = None
-    finished_at: datetime | None = None
-    reason: str = ""
-
-    def __post_init__(self) -> None:
-        self.due_at = self.enqueued_at
-
-    @property
-    def queue(self) -> str:
-        return story.QUEUES[self.task]
-
-    @property
-    def failure(self) -> Failure | None:
-        """The last failure; None if it has succeeded since, or has never failed."""
-        return next((run.failure for run in reversed(self.runs) if run.failure), None)
-
-
 class Course:
     """All lives. tried, requeued, discarded: what operators chose, and of how many."""
 
-    def __init__(self, now: datetime, seed: int = 1) -> None:
+    def __init__(
+        self, now: datetime, seed: int = 1, order_seconds: float = story.ORDER_SECONDS
+    ) -> None:
         self.now = now
         self.lives: list[Life] = []
         self.orders: list[datetime] = []
@@ -100,7 +49,7 @@ class Course:
         self._events: list[tuple[datetime, int, Callable[[datetime], None]]] = []
         self._numbers = count()
         self.workers = [self._worker(crew) for crew in story.CREWS]
-        self._begin()
+        self._begin(order_seconds)
         while self._events and self._events[0][0] <= now:
             at, _number, happen = heapq.heappop(self._events)
             happen(at)
@@ -123,7 +72,7 @@ class Course:
 
     # --- what happens by itself -----------------------------------------------------------------
 
-    def _begin(self) -> None:
+    def _begin(self, order_seconds: float) -> None:
         self._at(self.ago(story.TRIED), self._try_one)
         self._at(self.ago(story.DISCARDED), self._discard)
         self._at(self.ago(story.REQUEUED), self._requeue)
@@ -131,7 +80,7 @@ class Course:
         for tick in self.nights():
             self._enqueue(tick + timedelta(seconds=0.3), story.REPORT, tick=tick)
         self._at(self.ago(60), self._write_newsletter)
-        between = timedelta(seconds=story.ORDER_SECONDS)
+        between = timedelta(seconds=order_seconds)
         at = self.ago(story.OPENED)
         while at < self.now:
             self._at(at, self._take_order)
@@ -246,7 +195,8 @@ class Course:
     # --- what operators do ----------------------------------------------------------------------
 
     def _try_one(self, at: datetime) -> None:
-        self.tried = self.dead(story.NO_MAIL)[-story.TRIED_FROM_LAST]
+        dead = self.dead(story.NO_MAIL)
+        self.tried = dead[round(len(dead) * story.TRIED_PLACE)]
         self._revive(self.tried, at)
 
     def _discard(self, at: datetime) -> None:
@@ -303,14 +253,3 @@ def _serves(slots: Slots, life: Life, at: datetime) -> bool:
     takes = not slots.crew.queues or life.queue in slots.crew.queues
     latest = at + timedelta(seconds=CLAIM_SECONDS[1])
     return takes and (slots.ended_at is None or latest < slots.ended_at)
-
-
-def sku_of(order: int) -> str:
-    """Return what was ordered."""
-    return story.SKUS[order % len(story.SKUS)]
-
-
-def outcomes(lives: list[Life]) -> Iterator[tuple[Life, int, Run]]:
-    """Yield each run with its life and number, as they ended: so their rows were written."""
-    runs = [(life, n, run) for life in lives for n, run in enumerate(life.runs, start=1)]
-    yield from sorted(runs, key=lambda each: (each[2].finished_at, each[0].id))

@@ -23,7 +23,8 @@ from jobqueue.models import Attempt, Job, JobTag, Worker
 from jobqueue.states import FINISHED, State
 from jobqueue.storage import storage_for
 from project.pictures import PASSWORD, USER, operators, story
-from project.pictures.course import Course, Life, Run, outcomes
+from project.pictures.course import Course
+from project.pictures.lives import Life, Run, outcomes
 
 NOTICED = timedelta(seconds=15)
 """From a worker's last beat until it is known to be dead."""

@@ -22,7 +22,8 @@ from jobqueue.models import (
 )
 from jobqueue.states import State
 from project.pictures import story
-from project.pictures.course import Course, Life
+from project.pictures.course import Course
+from project.pictures.lives import Life
 from project.pictures.story import Failure
 
 STEP_SECONDS = 0.6

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from project.pictures import story
-from project.pictures.course import Course, sku_of
+from project.pictures.course import Course
+from project.pictures.lives import sku_of
 from project.shop.catalog import ARTICLES
 from project.shop.models import Order
 

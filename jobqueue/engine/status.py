@@ -77,7 +77,7 @@ class WorkerStatus:
 
 @dataclass(frozen=True, slots=True)
 class DeadWorker:
-    """One process that died lately, how long ago, and why."""
+    """One process that died lately, how long ago, and why. seen_at: its last heartbeat."""
 
     id: UUID
     kind: str
@@ -86,6 +86,8 @@ class DeadWorker:
     pid: int
     seconds: float
     reason: str
+    started_at: datetime | None = None
+    seen_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -313,10 +315,18 @@ def _dead_workers(database: str) -> tuple[DeadWorker, ...]:
         .order_by("-dead_at")
     )
     return tuple(
-        DeadWorker(id, kind, name, host, pid, ago.total_seconds(), reason)
-        for id, kind, name, host, pid, ago, reason in rows.values_list(
-            "id", "kind", "name", "host", "pid", "ago", "dead_reason"
-        )[:MAX_LISTED]
+        DeadWorker(
+            id=row.id,
+            kind=row.kind,
+            name=row.name,
+            host=row.host,
+            pid=row.pid,
+            seconds=row.ago.total_seconds(),
+            reason=row.dead_reason,
+            started_at=row.started_at,
+            seen_at=row.heartbeat_at,
+        )
+        for row in rows.defer("tasks")[:MAX_LISTED]
     )
 
 

@@ -54,6 +54,8 @@ class DeadWorkerDocument(Document):
     name = serializers.CharField()
     host = serializers.CharField()
     pid = serializers.IntegerField()
+    started_at = serializers.DateTimeField()
+    seen_at = serializers.DateTimeField(help_text="Its last heartbeat.")
     dead_seconds = serializers.FloatField()
     reason = serializers.CharField(allow_blank=True)
 
@@ -100,6 +102,8 @@ EXAMPLE = {
             "name": "mail-1",
             "host": "shop-7",
             "pid": 4702,
+            "started_at": "2026-07-14T05:10:00Z",
+            "seen_at": "2026-07-14T05:59:51Z",
             "dead_seconds": 1_201.0,
             "reason": "lease ran out",
         }
@@ -159,6 +163,8 @@ def _dead(worker: Any) -> dict[str, Any]:
         "name": text(worker.name),
         "host": text(worker.host),
         "pid": shown(worker.pid),
+        "started_at": moment(worker.started_at),
+        "seen_at": moment(worker.seen_at),
         "dead_seconds": worker.seconds,
         "reason": text(worker.reason),
     }

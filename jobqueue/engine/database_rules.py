@@ -32,7 +32,7 @@ def horizon(current: Status) -> Iterator[Finding]:
     else:
         sentence = f"A transaction has been open for {holder.seconds:.0f} s: {who}. While it is, "
         sentence += "dead rows stay and claims slow down."
-        way_out = "End it."
+        way_out = "End what holds it open, or the session itself."
     yield Finding(
         code="horizon_held",
         severity="warning",
@@ -69,7 +69,7 @@ def dead_rows(current: Status) -> Iterator[Finding]:
     table = current.health.table
     if table is not None and table.dead_rows > max(DEAD_ROWS, table.live_rows):
         ago = table.vacuumed_ago
-        when = "never" if ago is None else f"{numbered(round(ago / 60), 'minute')} ago"
+        when = "never" if ago is None else f"{round(ago / 60):,} min ago"
         yield Finding(
             code="dead_rows",
             severity="warning",

@@ -43,7 +43,7 @@ def unreaped(current: Status) -> Iterator[Finding]:
             severity="error",
             sentence=f"A job of a dead worker has waited {age:.0f} s to be taken back (bound "
             f"{AUDIT_PATIENCE_SECONDS:.0f} s): no reaper runs.",
-            way_out="Start manage.py runworker or runreaper.",
+            way_out="Start manage.py runworker or manage.py runreaper.",
             seconds=age,
         )
 
@@ -56,7 +56,7 @@ def overdue(current: Status) -> Iterator[Finding]:
             severity="error",
             sentence=f"{_are(current.health.overdue, 'running job')} past the deadline, and no "
             "reaper ends what is.",
-            way_out="Start manage.py runworker or runreaper.",
+            way_out="Start manage.py runworker or manage.py runreaper.",
             count=Count(current.health.overdue),
         )
 
@@ -69,7 +69,7 @@ def late_rollups(current: Status) -> Iterator[Finding]:
             code="statistics_late",
             severity="info",
             sentence=f"The statistics are {late:.0f} s old: schedulers are behind, or none runs.",
-            way_out="After a burst they catch up. Else start manage.py runworker or runscheduler.",
+            way_out="After a burst they catch up. Else start manage.py runworker.",
             seconds=late,
         )
 
@@ -83,7 +83,7 @@ def late_schedules(current: Status) -> Iterator[Finding]:
             severity="error",
             sentence=f"Schedules are due, and nobody ticks: {', '.join(names[:5])} (bound "
             f"{AUDIT_PATIENCE_SECONDS:.0f} s).",
-            way_out="Start manage.py runworker (without --no-maintenance) or runscheduler.",
+            way_out="Start manage.py runscheduler, or a worker without --no-maintenance.",
             subject=names[0],
             count=Count(len(names)),
         )
@@ -96,7 +96,7 @@ def failing_schedules(current: Status) -> Iterator[Finding]:
             code="schedule_failing",
             severity="warning",
             sentence=f"Schedule {name!r} cannot tick: {stopped(error)}",
-            way_out="Edit or disable it.",
+            way_out="Correct the schedule, or disable it.",
             subject=name,
         )
 
@@ -115,7 +115,7 @@ def paused(current: Status) -> Iterator[Finding]:
                 f"{_paused_ago(current, queue)}: "
                 f"{queue.paused_reason or 'no reason'}; "
                 f"{numbered(queue.ready, 'job waits', 'jobs wait')} in it.",
-                way_out=f"manage.py jobs resume {queue.name}",
+                way_out=f"To let its jobs run again: manage.py jobs resume {queue.name}.",
                 subject=queue.name,
                 count=queue.ready,
                 seconds=queue.oldest_ready_seconds,
@@ -138,7 +138,7 @@ def unserved(current: Status) -> Iterator[Finding]:
             code="no_worker",
             severity="error" if waits else "warning",
             sentence=f"No worker is alive{_last_one(current)}.",
-            way_out="Start one: manage.py runworker",
+            way_out="Start one with manage.py runworker.",
             count=current.backlog,
         )
         return
@@ -149,7 +149,7 @@ def unserved(current: Status) -> Iterator[Finding]:
                 severity="warning",
                 sentence=f"No live worker takes jobs from queue {queue.name}, where "
                 f"{numbered(queue.ready, 'job is', 'jobs are')} ready.",
-                way_out=f"Start one: manage.py runworker --queues {queue.name}",
+                way_out=f"Start one with manage.py runworker --queues {queue.name}.",
                 subject=queue.name,
                 count=queue.ready,
                 seconds=queue.oldest_ready_seconds,
@@ -210,7 +210,7 @@ def versions(current: Status) -> Iterator[Finding]:
             code="version_drift",
             severity="warning",
             sentence=f"Workers run different versions side by side: {listed}.",
-            way_out="Restart those that a deployment has left out.",
+            way_out="Restart the workers that a deployment has left out.",
             count=Count(sum(crew.workers for crew in crews)),
             seconds=min(crew.seconds for crew in crews),
         )
@@ -224,7 +224,7 @@ def hints(current: Status) -> Iterator[Finding]:
             severity="warning",
             sentence=f"Hints over {current.hints} cannot be sent: "
             + stopped(current.health.hints_error),
-            way_out="Jobs start at the next poll until they can; look after Redis, or set HINTS.",
+            way_out="Look after Redis, or set HINTS. Until then jobs start at the next poll.",
             subject=current.hints,
         )
 
@@ -239,9 +239,10 @@ def dead_letters(current: Status) -> Iterator[Finding]:
         yield Finding(
             code="dead_letters",
             severity="warning",
-            sentence=f"{numbered(new, 'job')} died within the last {NEW_DEAD_SECONDS / 60:.0f} "
-            "minutes.",
-            way_out="manage.py jobs list --state dead; requeue them once the cause is gone.",
+            sentence=f"{numbered(new, 'job')} died within the last {NEW_DEAD_SECONDS / 60:.0f} min "
+            "and will not run by themselves.",
+            way_out="Once the cause is gone, run them again with manage.py jobs requeue "
+            "--state dead.",
             count=new,
         )
 
@@ -254,8 +255,8 @@ def failing_tasks(current: Status) -> Iterator[Finding]:
                 code="task_failing",
                 severity="error" if task.failed == task.attempts else "warning",
                 sentence=f"{task.failed:,} of {numbered(task.attempts, 'attempt')} of "
-                f"{task.task} failed in the last ten minutes.",
-                way_out="Look at its errors; pause its queue if it does harm.",
+                f"{task.task} failed in the last 10 min.",
+                way_out="Look at its errors, and pause its queue if it does harm.",
                 subject=task.task,
                 count=Count(task.failed),
             )

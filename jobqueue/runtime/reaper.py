@@ -58,7 +58,7 @@ class Reaper:
         self._notice_connection(storage)
         workers = storage.workers()
         for worker in self._without_lock(storage, workers):
-            death = Death(worker, "life lock lost")
+            death = Death(worker, "killed or cut off")
             declare(storage, death)
             self._deaths[worker] = death
         self._expire(storage, workers)

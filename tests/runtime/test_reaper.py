@@ -118,7 +118,7 @@ def test_a_lock_seen_and_then_missing_for_long_enough_means_dead(bench, reaper, 
     clock.advance(0.1)
     reaper.run_once()
     assert is_dead(worker)
-    assert Worker.objects.get(pk=worker).dead_reason == "life lock lost"
+    assert Worker.objects.get(pk=worker).dead_reason == "killed or cut off"
     assert (ran.state, ran.job.suspicions) == ("ready", 1)
 
 

@@ -214,7 +214,7 @@ def test_a_finding_is_there_when_its_facts_are(calm: Status, case: str) -> None:
     [
         ({"overdue": 1}, "1 running job is past"),
         ({"overdue": 2}, "2 running jobs are past"),
-        ({"table": TableState(50_000, 100_001, 60.0)}, "vacuumed 1 minute ago"),
+        ({"table": TableState(50_000, 100_001, 60.0)}, "vacuumed 1 min ago"),
     ],
 )
 def test_one_is_one(calm: Status, changes: dict[str, Any], says: str) -> None:

@@ -46,7 +46,9 @@ def start_workers(fleet: Fleet) -> None:
     """Start the supervisors, and a scheduler and a reaper of their own."""
     size = ["--processes", str(figures.PROCESSES), "--threads", str(figures.THREADS)]
     for name in SUPERVISORS:
-        fleet.start(name, manage("runworker", *size, "--no-maintenance", *LOG_FORMAT))
+        fleet.start(
+            name, manage("runworker", *size, "--name", name, "--no-maintenance", *LOG_FORMAT)
+        )
     fleet.start("scheduler", manage("runscheduler", *LOG_FORMAT))
     fleet.start("reaper", manage("runreaper", *LOG_FORMAT))
 

@@ -67,6 +67,12 @@ def gather(
     )
 
 
+def deaths(baseline: Baseline) -> int:
+    """Return how many workers of the run died; those that lost their supervisor only stopped."""
+    dead = Worker.objects.filter(kind="worker", dead=True, started_at__gte=baseline.at)
+    return dead.exclude(dead_reason="stopped").count()
+
+
 def effect_rows(model, baseline: Baseline) -> Counter[int]:
     """Return how many rows of `model` each order of the run has."""
     rows = model.objects.filter(order_id__gt=baseline.order_id)

@@ -14,7 +14,8 @@ from project.demo.refusal import REFUSED
 class Report:
     """evidence: what happened to orders and jobs. violations: what of it must not be.
 
-    kills, thaws: what was done to the workers. enqueue_seconds: of each accepted POST.
+    kills, thaws: what was done to the workers. deaths: of workers, as the live page counts them.
+    enqueue_seconds: of each accepted POST.
     """
 
     evidence: Evidence
@@ -22,6 +23,7 @@ class Report:
     kills: Sequence[Kill]
     thaws: Sequence[Thaw]
     enqueue_seconds: Sequence[float]
+    deaths: int = 0
 
     def rows(self) -> list[tuple[str, str]]:
         """Return the table: a label and its figures, one row each."""
@@ -34,7 +36,7 @@ class Report:
             ("orders", f"{len(self.evidence.orders)}"),
             ("jobs", f"{len(self.evidence.jobs)}"),
             ("attempts", f"{len(self.evidence.attempts)}"),
-            ("retries", f"{retries} after failures, {outcomes['lost']} after lost workers"),
+            ("retries", f"{retries} after failures, {outcomes['lost']} after interruptions"),
         ]
 
     def _chaos(self) -> list[tuple[str, str]]:
@@ -45,7 +47,8 @@ class Report:
         killed = f"{kinds['child']} workers, {kinds['supervisor']} supervisors"
         return [
             ("kills (SIGKILL)", f"{len(self.kills)}: {killed}"),
-            ("jobs interrupted by a crash", f"{interrupted_jobs(self.evidence.attempts)}"),
+            ("workers that died", f"{self.deaths}"),
+            ("jobs interrupted, run again", f"{interrupted_jobs(self.evidence.attempts)}"),
             ("zombies refused", f"{refused} of {len(self.thaws)}: {how}"),
         ]
 

@@ -14,7 +14,7 @@ from project.demo import crew
 from project.demo import plan as figures
 from project.demo.audit import Violation, audit
 from project.demo.background import Background
-from project.demo.evidence import Baseline, gather, run_jobs, unfinished_jobs
+from project.demo.evidence import Baseline, deaths, gather, run_jobs, unfinished_jobs
 from project.demo.fleet import Fleet
 from project.demo.freezing import Freezer
 from project.demo.killing import Killer, Spared
@@ -113,6 +113,7 @@ class Run:
             kills=self._killer.kills,
             thaws=self._freezer.thaws,
             enqueue_seconds=self._load.result.seconds,
+            deaths=deaths(self._baseline),
         )
 
     def tick(self) -> None:

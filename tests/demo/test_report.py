@@ -34,6 +34,11 @@ def test_the_table_tells_children_from_supervisors():
     assert killed == "3: 2 workers, 1 supervisors"
 
 
+def test_the_table_counts_the_dead_and_what_they_interrupted():
+    rows = dict(report(clean(), deaths=7).rows())
+    assert (rows["workers that died"], rows["jobs interrupted, run again"]) == ("7", "0")
+
+
 def test_nothing_measured_is_no_figure():
     assert dict(report(clean()).rows())["enqueue over HTTP p50 / p95 / p99"] == "–"
 

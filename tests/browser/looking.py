@@ -21,6 +21,19 @@ def tile(page: Any, name: str) -> int:
     return int(first.replace(",", ""))
 
 
+PARTS = ("committed", "running", "waiting", "dead")
+
+
+def total_and_parts(page: Any) -> list[int]:
+    """Return how many jobs the overview says there are: all, committed, running, waiting, dead."""
+    said = page.locator(".totals .sum").first.inner_text()
+    found = re.match(r"([\d,]+) jobs?: ", said)
+    parts = [re.search(rf"([\d,]+) {part}\b", said) for part in PARTS]
+    assert found, said
+    assert all(parts), said
+    return [int(each[1].replace(",", "")) for each in (found, *parts) if each]
+
+
 def refusals(page: Any) -> Callable[[], list[str]]:
     """Listen to the page's socket; the function waits for all answers and returns the refusals."""
     asked: set[str] = set()

@@ -1,7 +1,8 @@
 """python -m tests.browser.screens [FOLDER]: pictures of the live page, at work and under kill -9.
 
-A shop with some failures gets orders and deliveries all the time, while its workers are killed.
-Pictures go to docs/images, or to FOLDER. Exits 2 where there is no browser.
+README's is of `make demo`, at its end; the table of that very run is printed, to stand above it.
+For the others a shop with some failures gets orders and deliveries all the time, while its workers
+are killed. Pictures go to docs/images, or to FOLDER. Exits 2 where there is no browser.
 """
 
 import itertools
@@ -9,19 +10,26 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import requests
+
+from project.demo.plan import PROCESSES, SUPERVISORS
 from project.pictures.camera import browser, missing
+from tests.browser.demo_run import demo_run
+from tests.browser.looking import total_and_parts
 from tests.browser.stage import ROOT, Client, Stage, signed_in, stage, wait_until
 
 DELIVERY = "project.shop.tasks.book_delivery"
 ARTICLES = (*("teapot", "cup", "kettle", "tea-tin") * 8, "saucer")
 """The last is an article that the shop has not: its job gives up."""
-LOAD_SECONDS = 110.0
+LOAD_SECONDS = 125.0
 KILL_SECONDS = 5.0
-DESKTOP, PHONE = (1_360, 900), (390, 800)
+DESKTOP, TALL, FLAT, PHONE = (1_360, 900), (1_360, 1_120), (1_360, 600), (390, 844)
+ALIVE = ".worker:not(.is-dead, .is-stopped)"
+OVERVIEW = "/jobqueue/?period=15m"
 
 
 def main(folder: Path) -> int:
@@ -30,23 +38,40 @@ def main(folder: Path) -> int:
         print(f"no pictures: {why}")
         return 2
     folder.mkdir(parents=True, exist_ok=True)
+    with browser() as started:
+        take_demo(started, folder)
     with stage(work_seconds=0.35, fail_rate=0.08) as shop, browser() as started:
         shop.start_workers(4, threads=4)
-        page = signed_in(started, shop, DESKTOP)
+        page = signed_in(started, shop, TALL)
         with under_load(shop), killing(shop):
-            page.goto(f"{shop.base}/jobqueue/?period=15m")
+            page.goto(f"{shop.base}{OVERVIEW}")
             time.sleep(LOAD_SECONDS)
             wait_until(lambda: is_telling(page), "one worker has just died, others work", 60)
-            take(page, folder / "live-kill-loop.png")
+            take(page, folder / "live-overview.png")
             page.emulate_media(color_scheme="dark")
             take(page, folder / "live-dark.png")
             page.emulate_media(color_scheme="light")
+            resize(page, DESKTOP)
             visit(page, f"{shop.base}/jobqueue/jobs", folder / "live-jobs.png")
             phone = signed_in(started, shop, PHONE)
-            visit(phone, f"{shop.base}/jobqueue/?period=15m", folder / "live-phone.png")
+            visit(phone, f"{shop.base}{OVERVIEW}", folder / "live-phone.png")
             visit(phone, f"{shop.base}/jobqueue/jobs", folder / "live-phone-jobs.png")
         pictures(shop, page, folder)
     return 0
+
+
+def take_demo(started: Any, folder: Path) -> None:
+    """Watch the demo from its beginning to its verdict, and take a picture."""
+    with demo_run() as run:
+        page = signed_in(started, run, TALL)
+        page.goto(f"{run.base}{OVERVIEW}")
+        print(run.table(), flush=True)
+        jobs = run.jobs()
+        wait_until(lambda: total_and_parts(page)[:2] == [jobs, jobs], "all are counted", 60)
+        crew = SUPERVISORS * PROCESSES
+        wait_until(lambda: page.locator(ALIVE).count() == crew, "all workers are back", 60)
+        take(page, folder / "live-kill-loop.png")
+        page.context.close()
 
 
 def pictures(shop: Stage, page: Any, folder: Path) -> None:
@@ -55,7 +80,9 @@ def pictures(shop: Stage, page: Any, folder: Path) -> None:
     back = f"task:{DELIVERY} state:succeeded attempts>1 failures<1"
     found = wait_until(lambda: client.get("/jobs/", q=back, limit=1)["results"], "one that is back")
     shop.manage("jobs", "pause", "mail", "--reason", "the provider is down")
+    resize(page, FLAT)
     visit(page, f"{shop.base}/jobqueue/jobs/{found[0]['id']}", folder / "live-job.png")
+    resize(page, DESKTOP)
     visit(page, f"{shop.base}/jobqueue/errors?period=15m", folder / "live-errors.png")
     visit(page, f"{shop.base}/jobqueue/queues", folder / "live-queues.png")
     visit(page, f"{shop.base}/jobqueue/workers", folder / "live-workers.png")
@@ -72,6 +99,11 @@ def visit(page: Any, address: str, path: Path) -> None:
     take(page, path)
 
 
+def resize(page: Any, size: tuple[int, int]) -> None:
+    """Give the tab another size."""
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+
+
 def take(page: Any, path: Path) -> None:
     """Take a picture of what is on the screen."""
     page.screenshot(path=str(path))
@@ -80,7 +112,7 @@ def take(page: Any, path: Path) -> None:
 
 def is_telling(page: Any) -> bool:
     """Return whether the page shows in one look what happens: a death, and work that goes on."""
-    alive = page.locator(".worker:not(.is-dead, .is-stopped)").count()
+    alive = page.locator(ALIVE).count()
     dead = page.locator(".worker.is-dead").count()
     busy = page.locator(".worker .slot.is-busy").count()
     return bool(alive >= 3 and dead >= 2 and busy >= 3)
@@ -121,9 +153,10 @@ def killing(shop: Stage) -> Iterator[None]:
         client = shop.client
         for name in itertools.cycle(shop.workers):
             while not stop.wait(KILL_SECONDS):
-                alive = {worker["name"] for worker in client.get("/workers/")["results"]}
-                if alive >= set(shop.workers):
-                    break
+                with suppress(requests.ConnectionError):  # two threads share the connections
+                    alive = {worker["name"] for worker in client.get("/workers/")["results"]}
+                    if alive >= set(shop.workers):
+                        break
             if stop.is_set():
                 return
             shop.kill_worker(name)

@@ -88,8 +88,11 @@ class Client:
         self.session.post(f"{self.base}/shop/orders/", json=body, headers=token, timeout=30)
 
 
-def signed_in(started: Any, shop: "Stage", size: tuple[int, int], **options: Any) -> Any:
-    """Return a tab of a browser of its own that is signed in, and shows nothing yet."""
+def signed_in(started: Any, shop: Any, size: tuple[int, int], **options: Any) -> Any:
+    """Return a tab of a browser of its own that is signed in, and shows nothing yet.
+
+    shop: a Stage, or what else has a `base` and a `client`.
+    """
     width, height = size
     context = started.new_context(viewport={"width": width, "height": height}, **options)
     context.add_cookies(

@@ -1,4 +1,4 @@
-/** Periods that charts and lists look back over. */
+/** Periods that charts and lists look back over: in addresses, in seconds, and as they are read. */
 
 export const PERIODS = ["15m", "1h", "6h", "24h", "7d"] as const;
 export type Period = (typeof PERIODS)[number];
@@ -10,3 +10,13 @@ export const PERIOD_SECONDS: Record<Period, number> = {
   "24h": 86_400,
   "7d": 604_800,
 };
+
+export const PERIOD_WORDS: Record<Period, string> = {
+  "15m": "15 min",
+  "1h": "1 h",
+  "6h": "6 h",
+  "24h": "24 h",
+  "7d": "7 d",
+};
+
+export const PERIOD_CHOICES = PERIODS.map((one) => [one, PERIOD_WORDS[one]] as const);

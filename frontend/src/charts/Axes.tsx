@@ -4,7 +4,7 @@ import { AxisBottom, AxisLeft } from "@visx/axis";
 import { GridRows } from "@visx/grid";
 import type { scaleLinear, scaleTime } from "@visx/scale";
 
-export const MARGIN = { top: 6, right: 10, bottom: 22, left: 54 } as const;
+export const MARGIN = { top: 6, right: 26, bottom: 22, left: 54 } as const;
 
 const label = { className: "tick", fontSize: 11, fill: "var(--body-quiet-color)" } as const;
 
@@ -17,9 +17,11 @@ interface Properties {
   formatX: (at: Date) => string;
   formatY: (value: number) => string;
   ticksY?: number[];
+  /** About how many there are on the left, if ticksY does not name them. */
+  ticks?: number;
 }
 
-export function Axes({ x, y, width, height, formatX, formatY, ticksY }: Properties) {
+export function Axes({ x, y, width, height, formatX, formatY, ticksY, ticks = 4 }: Properties) {
   const many = Math.max(2, Math.min(6, Math.floor(width / 110)));
   return (
     <>
@@ -27,7 +29,7 @@ export function Axes({ x, y, width, height, formatX, formatY, ticksY }: Properti
         scale={y}
         left={MARGIN.left}
         width={width - MARGIN.left - MARGIN.right}
-        numTicks={4}
+        numTicks={ticks}
         tickValues={ticksY}
         stroke="var(--hairline-color)"
       />
@@ -44,7 +46,7 @@ export function Axes({ x, y, width, height, formatX, formatY, ticksY }: Properti
       <AxisLeft
         scale={y}
         left={MARGIN.left}
-        numTicks={4}
+        numTicks={ticks}
         tickValues={ticksY}
         tickFormat={(value) => formatY(Number(value))}
         hideAxisLine

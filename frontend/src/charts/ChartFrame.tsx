@@ -1,6 +1,7 @@
 /** What every chart has: a title, a legend in words, a drawing that fits, and the same as a table. */
 
 import { type ReactNode, useEffect, useId, useRef, useState } from "react";
+import { wordOf } from "../lib/words";
 
 export interface Key {
   name: string;
@@ -32,7 +33,7 @@ export function ChartFrame(properties: Properties) {
             <svg width="10" height="10" aria-hidden="true">
               <rect width="10" height="10" rx="2" fill={key.color} />
             </svg>
-            {key.name.replaceAll("_", " ")}
+            {wordOf(key.name)}
             {key.value !== undefined && <b>{key.value}</b>}
           </li>
         ))}
@@ -54,7 +55,7 @@ export function ChartFrame(properties: Properties) {
               <tr>
                 {columns.map((column) => (
                   <th key={column} scope="col">
-                    {column.replaceAll("_", " ")}
+                    {wordOf(column)}
                   </th>
                 ))}
               </tr>

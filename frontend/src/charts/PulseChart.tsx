@@ -1,14 +1,27 @@
-/** The last two minutes as they are pushed: ready and running jobs, and what is done a second. */
+/**
+ * The last two minutes as they are pushed. Two drawings share the time, as they have two units:
+ * attempts that ended a second, and jobs that ran or were ready at a moment.
+ */
 
 import { curveMonotoneX } from "@visx/curve";
 import { scaleLinear, scaleTime } from "@visx/scale";
 import { AreaClosed, Bar, LinePath } from "@visx/shape";
 import { useNow } from "../app/clock";
 import { useZone } from "../app/preferences";
-import { clock, duration, short } from "../lib/format";
-import { KEPT_MS, type Pulse, rate } from "../live/pulse";
+import { clock, duration, number, short } from "../lib/format";
+import { BAR_MS, bars, KEPT_MS, type Pulse, rate, type Sample } from "../live/pulse";
 import { Axes, MARGIN } from "./Axes";
 import { ChartFrame } from "./ChartFrame";
+
+const ENDED = "var(--jq-chart-6)";
+const RUNNING = "var(--jq-chart-3)";
+const READY = "var(--jq-chart-1)";
+const DIED = "var(--jq-chart-failed)";
+
+const HEIGHT = 268;
+/** Where the upper drawing begins, and where the lower one does: above each stands its unit. */
+const UPPER = 16;
+const LOWER = 152;
 
 export interface Mark {
   at: number;
@@ -17,98 +30,76 @@ export interface Mark {
 
 export function PulseChart({ pulse, marks }: { pulse: Pulse; marks: readonly Mark[] }) {
   const zone = useZone();
-  const now = useNow();
-  const { samples } = pulse;
+  // The newest sample may be younger than the clock, which goes in whole seconds.
+  const now = Math.max(useNow(), pulse.samples.at(-1)?.at ?? 0);
+  const since = now - KEPT_MS;
+  const samples = pulse.samples.filter((one) => one.at >= since);
+  const ended = bars(pulse).filter((one) => one.from >= since);
   const last = samples.at(-1);
-  const most = Math.max(10, ...samples.map((one) => Math.max(one.ready + one.running, one.done)));
+  const shown = marks.filter((mark) => mark.at >= since);
+  const pace = short(rate(pulse, now));
+  const [ready, running] = [last?.ready ?? 0, last?.running ?? 0];
   const formatX = (at: Date) => clock(at, zone, true);
-  const shown = marks.filter((mark) => now - mark.at < KEPT_MS);
 
   return (
     <ChartFrame
-      title="Right now"
-      summary={`${last?.ready ?? 0} ready, ${last?.running ?? 0} running, ${short(rate(pulse, now))} done a second`}
-      height={190}
+      title="The last 2 minutes"
+      summary={`Now ${pace} attempts end per second, ${running} jobs run, ${ready} are ready; ${shown.length} workers died.`}
+      height={HEIGHT}
       legend={[
-        { name: "ready", color: "var(--jq-chart-1)", value: short(last?.ready ?? 0) },
-        { name: "running", color: "var(--jq-chart-3)", value: short(last?.running ?? 0) },
-        {
-          name: "done a second",
-          color: "var(--jq-chart-succeeded)",
-          value: short(rate(pulse, now)),
-        },
-        { name: "worker died", color: "var(--jq-chart-failed)", value: String(shown.length) },
+        { name: "attempts ended per second", color: ENDED, value: pace },
+        { name: "jobs running", color: RUNNING, value: short(running) },
+        { name: "jobs ready", color: READY, value: short(ready) },
+        { name: "worker deaths", color: DIED, value: number(shown.length) },
       ]}
-      columns={["At", "ready", "running", "done"]}
-      rows={samples.map((one) => [
-        formatX(new Date(one.at)),
-        String(one.ready),
-        String(one.running),
-        String(one.done),
-      ])}
+      columns={["From", "attempts ended per second", "jobs running", "jobs ready"]}
+      rows={ended.map(({ from, perSecond }) => {
+        const then = samples.find((one) => one.at >= from);
+        return [
+          formatX(new Date(from)),
+          short(perSecond),
+          then === undefined ? "–" : number(then.running),
+          then === undefined ? "–" : number(then.ready),
+        ];
+      })}
       draw={(width, height) => {
         const x = scaleTime<number>({
-          domain: [now - KEPT_MS, now],
+          domain: [since, now],
           range: [MARGIN.left, width - MARGIN.right],
         });
-        const y = scaleLinear<number>({
-          domain: [0, most],
-          range: [height - MARGIN.bottom, MARGIN.top],
-          nice: 4,
-        });
-        const seen = samples.filter((one) => one.at >= now - KEPT_MS);
-        const bar = Math.max(1, (width - MARGIN.left - MARGIN.right) / 120 - 1);
+        const unit = { x: MARGIN.left, className: "unit" };
         return (
           <>
-            <Axes x={x} y={y} {...{ width, height, formatX }} formatY={short} />
-            {seen.map((one) => (
-              <Bar
-                key={one.at}
-                x={x(one.at) - bar / 2}
-                y={y(one.done)}
-                width={bar}
-                height={Math.max(0, y(0) - y(one.done))}
-                fill="var(--jq-chart-succeeded)"
-                opacity={0.75}
+            <text {...unit} y={UPPER - 5}>
+              attempts ended per second, whatever became of them
+            </text>
+            <g transform={`translate(0, ${UPPER})`}>
+              <Pace x={x} ended={ended} width={width} height={LOWER - UPPER - 12} />
+            </g>
+            <text {...unit} y={LOWER - 5}>
+              jobs at the moment
+            </text>
+            <g transform={`translate(0, ${LOWER})`}>
+              <Jobs
+                x={x}
+                samples={samples}
+                width={width}
+                height={height - LOWER}
+                formatX={formatX}
               />
-            ))}
-            <AreaClosed
-              data={seen}
-              x={(one) => x(one.at)}
-              y={(one) => y(one.ready)}
-              yScale={y}
-              curve={curveMonotoneX}
-              fill="var(--jq-chart-1)"
-              opacity={0.18}
-            />
-            <LinePath
-              data={seen}
-              x={(one) => x(one.at)}
-              y={(one) => y(one.ready)}
-              curve={curveMonotoneX}
-              stroke="var(--jq-chart-1)"
-              strokeWidth={2}
-            />
-            <LinePath
-              data={seen}
-              x={(one) => x(one.at)}
-              y={(one) => y(one.running)}
-              curve={curveMonotoneX}
-              stroke="var(--jq-chart-3)"
-              strokeWidth={2}
-            />
+            </g>
             {shown.map((mark) => (
               <g key={`${mark.at} ${mark.label}`}>
                 <line
                   x1={x(mark.at)}
                   x2={x(mark.at)}
-                  y1={MARGIN.top + 4}
+                  y1={UPPER + MARGIN.top}
                   y2={height - MARGIN.bottom}
-                  stroke="var(--jq-chart-failed)"
+                  stroke={DIED}
                   strokeDasharray="3 3"
                 />
-                <circle cx={x(mark.at)} cy={MARGIN.top + 4} r={4} fill="var(--jq-chart-failed)">
-                  <title>{`${mark.label}, ${duration((now - mark.at) / 1000)} ago`}</title>
+                <circle cx={x(mark.at)} cy={UPPER + MARGIN.top} r={4} fill={DIED}>
+                  <title>{`${mark.label}, ${duration(Math.round((now - mark.at) / 1000))} ago`}</title>
                 </circle>
               </g>
             ))}
@@ -116,5 +107,79 @@ export function PulseChart({ pulse, marks }: { pulse: Pulse; marks: readonly Mar
         );
       }}
     />
+  );
+}
+
+interface Drawing {
+  x: ReturnType<typeof scaleTime<number>>;
+  width: number;
+  height: number;
+}
+
+const scaleTo = (most: number, height: number) =>
+  scaleLinear<number>({
+    domain: [0, most],
+    range: [height - MARGIN.bottom, MARGIN.top],
+    nice: 3,
+  });
+
+function Pace({ x, ended, width, height }: Drawing & { ended: ReturnType<typeof bars> }) {
+  const y = scaleTo(Math.max(3, ...ended.map((one) => one.perSecond)), height);
+  const wide = ((width - MARGIN.left - MARGIN.right) * BAR_MS) / KEPT_MS;
+  return (
+    <>
+      <Axes {...{ x, y, width, height }} ticks={3} formatX={() => ""} formatY={short} />
+      {ended.map((one) => (
+        <Bar
+          key={one.from}
+          x={x(one.from) + 0.5}
+          y={y(one.perSecond)}
+          width={Math.max(1, wide - 1)}
+          height={Math.max(0, y(0) - y(one.perSecond))}
+          fill={ENDED}
+        />
+      ))}
+    </>
+  );
+}
+
+interface JobsProperties extends Drawing {
+  samples: readonly Sample[];
+  formatX: (at: Date) => string;
+}
+
+function Jobs({ x, samples, width, height, formatX }: JobsProperties) {
+  const most = Math.max(3, ...samples.map((one) => Math.max(one.ready, one.running)));
+  const y = scaleTo(most, height);
+  const at = (one: Sample) => x(one.at);
+  return (
+    <>
+      <Axes {...{ x, y, width, height, formatX }} ticks={3} formatY={short} />
+      <AreaClosed
+        data={[...samples]}
+        x={at}
+        y={(one) => y(one.ready)}
+        yScale={y}
+        curve={curveMonotoneX}
+        fill={READY}
+        opacity={0.18}
+      />
+      <LinePath
+        data={[...samples]}
+        x={at}
+        y={(one) => y(one.ready)}
+        curve={curveMonotoneX}
+        stroke={READY}
+        strokeWidth={2}
+      />
+      <LinePath
+        data={[...samples]}
+        x={at}
+        y={(one) => y(one.running)}
+        curve={curveMonotoneX}
+        stroke={RUNNING}
+        strokeWidth={2}
+      />
+    </>
   );
 }

@@ -4,6 +4,7 @@ import { scaleLinear, scaleTime } from "@visx/scale";
 import { BarRounded } from "@visx/shape";
 import { useZone } from "../app/preferences";
 import { clock, number, short } from "../lib/format";
+import { wordOf } from "../lib/words";
 import { Axes, MARGIN } from "./Axes";
 import { ChartFrame } from "./ChartFrame";
 import { colorOf } from "./colors";
@@ -86,7 +87,7 @@ export function StackedBars({ title, starts, stepSeconds, lines }: Properties) {
                     {({ path }) => (
                       <path d={path} fill={colorOf(line.name, index)}>
                         <title>
-                          {`${formatX(new Date(time))}: ${number(count)} ${labels[index]}`}
+                          {`${formatX(new Date(time))}: ${number(count)} ${wordOf(labels[index] ?? "")}`}
                         </title>
                       </path>
                     )}

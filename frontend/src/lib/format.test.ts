@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import {
+  briefCount,
   count,
   duration,
   exact,
@@ -59,6 +60,10 @@ describe("counts", () => {
   });
 
   it("is short where there is little room", () => {
+    expect(briefCount({ value: 99_999, relation: "eq" })).toBe("99,999");
+    expect(briefCount({ value: 2_345_678, relation: "estimate" })).toBe("~2.3M");
+    expect(briefCount({ value: 100_000, relation: "gte" })).toBe("100K+");
+    expect(briefCount({ value: 1_200_000, relation: "eq" })).toBe("1.2M");
     expect(short(9_999)).toBe("9,999");
     expect(short(12_345)).toBe("12.3K");
     expect(short(0.25)).toBe("0.3");

@@ -26,6 +26,14 @@ export function count(of: Count | undefined): string {
   return of.relation === "estimate" ? `~${whole.format(of.value)}` : whole.format(of.value);
 }
 
+/** The same where there is little room: from 100,000 on three figures, such as ~2.3M. */
+export function briefCount(of: Count | undefined): string {
+  if (of === undefined || of.value < 100_000) return count(of);
+  const text = compact.format(of.value);
+  if (of.relation === "eq") return text;
+  return of.relation === "gte" ? `${text}+` : `~${text}`;
+}
+
 /** A duration in its two largest units: 3 ms, 1.2 s, 4 min 10 s, 3 h 5 min, 2 d 4 h. */
 export function duration(seconds: number | null | undefined): string {
   if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return "–";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { curl, hasStopped, slotsOf } from "./words";
+import { curl, hasStopped, slotsOf, wordOf } from "./words";
 
 it("writes a request for a shell, whatever is in it", () => {
   expect(curl("GET", "http://127.0.0.1/jobs/")).toBe(
@@ -12,7 +12,12 @@ it("writes a request for a shell, whatever is in it", () => {
 
 it("calls a worker dead only if nobody told it to stop", () => {
   expect(hasStopped({ reason: "stopped" })).toBe(true);
-  expect(hasStopped({ reason: "life lock lost" })).toBe(false);
+  expect(hasStopped({ reason: "killed or cut off" })).toBe(false);
+});
+
+it("calls an attempt whose worker died interrupted, as nothing is lost with it", () => {
+  expect(wordOf("lost")).toBe("interrupted");
+  expect(wordOf("timed_out")).toBe("timed out");
 });
 
 it("never says that more slots are busy than there are", () => {

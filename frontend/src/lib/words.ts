@@ -31,9 +31,9 @@ export const PAST: Record<string, string> = {
   reschedule: "rescheduled",
 };
 
-/** Why a worker is taken for dead, for whoever has not read how that is known. */
-export const deathOf = (reason: string): string =>
-  reason === "life lock lost" ? "killed or cut off (life lock lost)" : reason;
+/** States and outcomes as they are read. What is lost is the attempt, never its job. */
+export const wordOf = (name: string): string =>
+  name === "lost" ? "interrupted" : name.replaceAll("_", " ");
 
 /** Whether a worker that is gone ended as it was told to, as at every deployment. */
 export const hasStopped = (worker: { reason: string }): boolean => worker.reason === "stopped";

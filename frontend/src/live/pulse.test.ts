@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { beaten, KEPT_MS, NO_PULSE, rate } from "./pulse";
+import { bars, beaten, KEPT_MS, NO_PULSE, rate } from "./pulse";
 
 const stats = (ready: number, attempts: number) => ({
   counts: { ready: { value: ready, relation: "eq" as const } },
@@ -34,4 +34,16 @@ it("keeps two minutes, and takes a counter that begins anew for nothing done", (
   expect(pulse.samples).toHaveLength(1);
   expect(pulse.samples[0]?.done).toBe(0);
   expect(rate(NO_PULSE, 0)).toBe(0);
+});
+
+it("draws attempts a second, however far apart samples are, and nothing that is not over", () => {
+  let pulse = beaten(NO_PULSE, stats(0, 100), 1_000);
+  pulse = beaten(pulse, stats(0, 112), 4_000);
+  pulse = beaten(pulse, stats(0, 114), 5_000);
+  pulse = beaten(pulse, stats(0, 118), 7_000);
+  expect(bars(pulse)).toEqual([
+    { from: 2_000, perSecond: 4 },
+    { from: 4_000, perSecond: 2 },
+  ]);
+  expect(bars(NO_PULSE)).toEqual([]);
 });

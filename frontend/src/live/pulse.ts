@@ -1,5 +1,5 @@
 /**
- * The last two minutes as they were told: what the chart "Right now" draws. Pure.
+ * The last two minutes as they were told, for the chart of that name. Pure.
  *
  * A sample a second at most; `done` are attempts that ended since the sample before.
  */
@@ -49,8 +49,42 @@ export function beaten(pulse: Pulse, stats: StatsChange, at: number): Pulse {
 /** Attempts a second over the last `ms`. */
 export function rate(pulse: Pulse, now: number, ms = 10_000): number {
   const lately = pulse.samples.filter((one) => now - one.at <= ms);
-  const first = lately[0];
-  if (first === undefined) return 0;
-  const seconds = Math.max(1, (now - first.at) / 1_000);
-  return lately.reduce((sum, one) => sum + one.done, 0) / seconds;
+  const [first, last] = [lately[0], lately.at(-1)];
+  if (first === undefined || last === undefined) return 0;
+  const seconds = Math.max(1, (last.at - first.at) / 1_000);
+  return lately.slice(1).reduce((sum, one) => sum + one.done, 0) / seconds;
+}
+
+export const BAR_MS = 2_000;
+
+export interface Bar {
+  from: number;
+  perSecond: number;
+}
+
+/**
+ * Attempts a second in each whole BAR_MS, on the clock. What a sample tells of has happened since the
+ * one before, evenly as far as is known; the beginning and what is not over yet are left out.
+ */
+export function bars({ samples }: Pulse): Bar[] {
+  const first = samples[0];
+  const last = samples.at(-1);
+  if (first === undefined || last === undefined) return [];
+  const from = Math.ceil(first.at / BAR_MS);
+  const counts = new Array<number>(Math.max(0, Math.floor(last.at / BAR_MS) - from)).fill(0);
+  for (const [at, one] of samples.entries()) {
+    const before = samples[at - 1];
+    if (before === undefined || one.done === 0) continue;
+    for (let bar = Math.floor(before.at / BAR_MS); bar * BAR_MS < one.at; bar += 1) {
+      const since = Math.max(before.at, bar * BAR_MS);
+      const until = Math.min(one.at, (bar + 1) * BAR_MS);
+      const share = (until - since) / (one.at - before.at);
+      const known = counts[bar - from];
+      if (known !== undefined) counts[bar - from] = known + one.done * share;
+    }
+  }
+  return counts.map((count, at) => ({
+    from: (from + at) * BAR_MS,
+    perSecond: (count * 1_000) / BAR_MS,
+  }));
 }

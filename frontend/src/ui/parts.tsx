@@ -5,6 +5,7 @@ import { saying } from "../api/client";
 import { useNow } from "../app/clock";
 import { useZone } from "../app/preferences";
 import { exact, relative } from "../lib/format";
+import { wordOf } from "../lib/words";
 import { hasIcon, Icon, type IconName } from "./Icon";
 import { notify } from "./Notices";
 
@@ -13,7 +14,7 @@ export function Badge({ name, label }: { name: string; label?: string }) {
   return (
     <span className={`badge badge-${name}`}>
       {hasIcon(name) && <Icon name={name} />}
-      {label ?? name.replaceAll("_", " ")}
+      {label ?? wordOf(name)}
     </span>
   );
 }

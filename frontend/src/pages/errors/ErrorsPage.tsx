@@ -2,15 +2,17 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { bulksQuery, type ErrorGroup, errorsQuery } from "../../api/page";
-import { PERIOD_SECONDS, PERIODS, type Period } from "../../app/periods";
+import { PERIOD_CHOICES, PERIOD_SECONDS, PERIOD_WORDS, type Period } from "../../app/periods";
 import { Sparkline } from "../../charts/Sparkline";
-import { count, lastName, number } from "../../lib/format";
+import { count, lastName, number, plural } from "../../lib/format";
 import { useInterval } from "../../live/LiveContext";
 import { Badge, Choice, Empty, Loaded, Time } from "../../ui/parts";
 import { BulkDialog } from "../jobs/BulkDialog";
 import { BulkProgress } from "../jobs/BulkProgress";
 
 const route = getRouteApi("/errors");
+/** What an attempt ends with whose worker died. */
+const WORKER_LOST = "jobqueue.exceptions.WorkerLost";
 const ORDERS = [
   ["last_seen", "Last seen"],
   ["count", "Most"],
@@ -43,15 +45,15 @@ export function ErrorsPage() {
           />
           <Choice
             label="Period"
-            all={PERIODS.map((one) => [one, one] as const)}
+            all={PERIOD_CHOICES}
             value={period}
             onChange={(one) => navigate({ search: (now) => ({ ...now, period: one }) })}
           />
         </div>
       </div>
       <p className="quiet">
-        Failures of one class whose messages differ only in numbers, ids and quoted text are one
-        group.
+        Attempts that failed or were interrupted, in groups: errors of one class whose messages
+        differ only in numbers, ids and quoted text are alike.
       </p>
       <BulkProgress own={operation} onDone={() => void query.refetch()} />
       <Loaded query={query}>
@@ -66,6 +68,7 @@ export function ErrorsPage() {
                 <Group
                   key={group.fingerprint}
                   group={group}
+                  words={PERIOD_WORDS[period]}
                   isOpen={search.group === group.fingerprint}
                   onAsk={(verb) => setAsking({ group, verb })}
                 />
@@ -93,33 +96,36 @@ export function ErrorsPage() {
 
 interface GroupProperties {
   group: ErrorGroup;
+  words: string;
   isOpen: boolean;
   onAsk: (verb: "requeue" | "discard") => void;
 }
 
-function Group({ group, isOpen, onAsk }: GroupProperties) {
+function Group({ group, words, isOpen, onAsk }: GroupProperties) {
   const filter = `fingerprint:${group.fingerprint}`;
   return (
     <li className={isOpen ? "group panel is-open" : "group panel"} id={group.fingerprint}>
       <div className="group-what">
-        <h2>{group.error_class}</h2>
+        <h2 title={group.error_class}>{lastName(group.error_class)}</h2>
         <p className="group-message">{group.message}</p>
         <p className="quiet">
-          in <b title={group.task}>{lastName(group.task)}</b>; first <Time at={group.first_seen} />,
-          last <Time at={group.last_seen} />
+          Last in <b title={group.task}>{lastName(group.task)}</b> <Time at={group.last_seen} />,
+          first <Time at={group.first_seen} />
         </p>
       </div>
       <div className="group-course">
         <Sparkline
           counts={group.counts}
           width={160}
-          label={`${number(group.count)} in the period`}
+          label={`${plural(group.count, "time")} in the last ${words}`}
         />
         <span>
-          <b>{number(group.count)}</b> in the period, {number(group.total)} in all
+          <b>{plural(group.count, "time")}</b> in the last {words}
+          {group.total > group.count && `, ${number(group.total)} in all`}
         </span>
       </div>
       <div className="group-ways">
+        {group.error_class === WORKER_LOST && <Badge name="lost" label="interrupted, run again" />}
         {group.dead.value > 0 && (
           <>
             <Badge name="dead" label={`${count(group.dead)} dead`} />

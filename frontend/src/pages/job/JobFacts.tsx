@@ -18,7 +18,7 @@ export function JobFacts({ job }: { job: JobDetail }) {
         {number(job.attempts)} ended;{" "}
         {job.max_attempts === null
           ? "no limit"
-          : `${number(job.failures)} of ${number(job.max_attempts)} failures`}
+          : `${number(job.failures)} of at most ${number(job.max_attempts)} failures`}
       </Fact>
       <Fact name="Enqueued">
         <Time at={job.enqueued_at} plain />
@@ -55,7 +55,7 @@ export function JobFacts({ job }: { job: JobDetail }) {
         </Fact>
       )}
       {job.suspicions > 0 && (
-        <Fact name="Workers lost under it">
+        <Fact name="Workers that died running it">
           {job.suspicions}
           {job.alone && "; it runs alone now"}
         </Fact>

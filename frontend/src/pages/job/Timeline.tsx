@@ -68,7 +68,7 @@ function AttemptEntry({ attempt, before }: { attempt: Attempt; before: Attempt |
         {attempt.charged && "; counts as a failure"}
       </span>
       {attempt.error_class !== "" && (
-        <span className="timeline-error">
+        <span className={attempt.outcome === "lost" ? "timeline-lost" : "timeline-error"}>
           <b>{attempt.error_class}</b>: {attempt.error_message}
         </span>
       )}
@@ -80,7 +80,7 @@ function AttemptEntry({ attempt, before }: { attempt: Attempt; before: Attempt |
  * ended when somebody saw that its worker was gone. */
 function waitOf(attempt: Attempt, before: Attempt | undefined): string {
   if (before?.outcome === "lost") {
-    return `back ${duration(seconds(before.finished_at, attempt.started_at))} after its loss was seen`;
+    return `run again ${duration(seconds(before.finished_at, attempt.started_at))} after that was noticed`;
   }
   const since = attempt.due_at ?? attempt.started_at;
   return `waited ${duration(seconds(since, attempt.started_at))}`;

@@ -5,7 +5,7 @@ import { type By, latencyQuery, throughputQuery } from "../../api/page";
 import { statsQuery, workersQuery } from "../../api/resources";
 import { LatencyChart } from "../../charts/LatencyChart";
 import { StackedBars } from "../../charts/StackedBars";
-import { lastName } from "../../lib/format";
+import { duration, lastName } from "../../lib/format";
 import { useInterval } from "../../live/LiveContext";
 import { Choice, Empty, Loaded, Panel } from "../../ui/parts";
 
@@ -18,11 +18,13 @@ const BY: [By, string][] = [
 
 interface Properties {
   period: number;
+  /** Such as "in the last 15 min". */
+  words: string;
   by: By;
   onBy: (by: By) => void;
 }
 
-export default function Charts({ period, by, onBy }: Properties) {
+export default function Charts({ period, words, by, onBy }: Properties) {
   const interval = useInterval();
   const throughput = useQuery({ ...throughputQuery(period, by), refetchInterval: interval });
   const latency = useQuery({ ...latencyQuery(period), refetchInterval: interval });
@@ -49,7 +51,7 @@ export default function Charts({ period, by, onBy }: Properties) {
               </Empty>
             ) : (
               <StackedBars
-                title="Attempts that ended, by step"
+                title={`Attempts that ended in each ${duration(found.step_seconds)}, ${words}`}
                 starts={found.starts}
                 stepSeconds={found.step_seconds}
                 lines={found.lines.map((line) => ({ ...line, label: label(line.name) }))}
@@ -58,18 +60,18 @@ export default function Charts({ period, by, onBy }: Properties) {
           }
         </Loaded>
       </Panel>
-      <Panel title="Latency">
+      <Panel title="Waiting and running">
         <Loaded query={latency}>
           {(found) => (
             <>
               <LatencyChart
-                title="Waiting, from due to started"
+                title={`Waiting, from due to started, ${words}`}
                 starts={found.starts}
                 spreads={found.waits}
                 total={stats.data?.attempts.wait}
               />
               <LatencyChart
-                title="Running"
+                title={`Running, from started to ended, ${words}`}
                 starts={found.starts}
                 spreads={found.runs}
                 total={stats.data?.attempts.run}

@@ -9,6 +9,8 @@ import { Badge, Loaded, Panel } from "../../ui/parts";
 
 /** Some of it nobody is told of by a push: locks, drift, the database's own health. */
 const LOOK_MS = 10_000;
+/** A command is so long, in what the server says of the way out. */
+const COMMAND = /(manage\.py .+?)(?= or |\. |\.?$|[;(]| \()/;
 
 export function Findings() {
   const { mode } = useLive();
@@ -46,14 +48,12 @@ export function Findings() {
   );
 }
 
-/** What to do; a command in it looks like one. */
+/** What to do; commands in it look like some. */
 function WayOut({ text }: { text: string }) {
-  const [before = "", command, after = ""] = text.split(/(manage\.py [\w -]*\w)/);
+  const parts = text.split(COMMAND);
   return (
     <span className="way-out">
-      {before}
-      {command !== undefined && <code>{command}</code>}
-      {after}
+      {parts.map((part, at) => (at % 2 === 1 ? <code key={at}>{part}</code> : part))}
     </span>
   );
 }
@@ -62,30 +62,30 @@ function WayOut({ text }: { text: string }) {
 function Where({ finding }: { finding: Finding }) {
   switch (finding.code) {
     case "dead_letters":
-      return <Link to="/errors">Errors</Link>;
+      return <Link to="/errors">Look at their errors</Link>;
     case "queue_paused":
     case "queue_unserved":
-      return <Link to="/queues">Queues</Link>;
+      return <Link to="/queues">Open the queues</Link>;
     case "unknown_tasks":
       return (
         <Link to="/jobs" search={{ q: "state:blocked" }}>
-          Show them
+          Look at these jobs
         </Link>
       );
     case "task_failing":
       return (
         <Link to="/jobs" search={{ q: `task:${quoted(finding.subject)} state:dead,retrying` }}>
-          Show them
+          Look at these jobs
         </Link>
       );
     case "schedules_late":
     case "schedule_failing":
-      return <Link to="/schedules">Schedules</Link>;
+      return <Link to="/schedules">Open the schedules</Link>;
     case "no_worker":
     case "unreaped":
     case "clock_drift":
     case "version_drift":
-      return <Link to="/workers">Workers</Link>;
+      return <Link to="/workers">Open the workers</Link>;
     default:
       return null;
   }

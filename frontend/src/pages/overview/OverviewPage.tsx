@@ -1,11 +1,11 @@
 import { getRouteApi } from "@tanstack/react-router";
 import { lazy, Suspense } from "react";
-import { PERIOD_SECONDS, PERIODS, type Period } from "../../app/periods";
+import { PERIOD_CHOICES, PERIOD_SECONDS, PERIOD_WORDS, type Period } from "../../app/periods";
 import { Choice } from "../../ui/parts";
 import { Findings } from "./Findings";
 import { QueueStrip } from "./QueueStrip";
-import { Tiles } from "./Tiles";
 import { TopErrors } from "./TopErrors";
+import { Totals } from "./Totals";
 import { WorkerStrip } from "./WorkerStrip";
 
 const Charts = lazy(() => import("./Charts"));
@@ -24,13 +24,13 @@ export function OverviewPage() {
         <h1>Overview</h1>
         <Choice
           label="Period"
-          all={PERIODS.map((one) => [one, one] as const)}
+          all={PERIOD_CHOICES}
           value={period}
           onChange={(one) => navigate({ search: (now) => ({ ...now, period: one }) })}
         />
       </div>
-      <Tiles period={period} />
       <Findings />
+      <Totals period={period} />
       <Suspense fallback={<div className="panel pulse-space" />}>
         <PulsePanel />
       </Suspense>
@@ -38,6 +38,7 @@ export function OverviewPage() {
       <Suspense fallback={<div className="panel chart-space" />}>
         <Charts
           period={seconds}
+          words={`in the last ${PERIOD_WORDS[period]}`}
           by={by}
           onBy={(one) => navigate({ search: (now) => ({ ...now, by: one }) })}
         />

@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { errorsQuery } from "../../api/page";
 import { Sparkline } from "../../charts/Sparkline";
-import { count, lastName, number } from "../../lib/format";
+import { count, lastName, plural } from "../../lib/format";
 import { useInterval } from "../../live/LiveContext";
 import { Badge, Loaded, Panel, Time } from "../../ui/parts";
 
@@ -31,11 +31,11 @@ export function TopErrors({ period }: { period: number }) {
                       counts={group.counts}
                       width={72}
                       height={18}
-                      label={`${number(group.count)} in the period`}
+                      label={`${plural(group.count, "time")} in the period`}
                     />
-                    <span>{number(group.count)} ×</span>
+                    <span>{plural(group.count, "time")}</span>
                     <span className="quiet">
-                      <Time at={group.last_seen} />
+                      last <Time at={group.last_seen} />
                     </span>
                     {group.dead.value > 0 && (
                       <Badge name="dead" label={`${count(group.dead)} dead`} />

@@ -4,29 +4,31 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type DeadWorker, type Worker, workersQuery } from "../../api/resources";
 import { useNow } from "../../app/clock";
-import { duration, plural } from "../../lib/format";
-import { deathOf, hasStopped, slotsOf } from "../../lib/words";
+import { replacements } from "../../lib/crew";
+import { duration, number, plural } from "../../lib/format";
+import { hasStopped, slotsOf } from "../../lib/words";
 import { useInterval } from "../../live/LiveContext";
+import type { WorkerChange } from "../../live/protocol";
 import { Badge, Empty, Loaded, Panel } from "../../ui/parts";
 import { useWorkers } from "../workers/useWorkers";
 
-const SHOWN_DEAD = 6;
-const DEAD_SECONDS = 300;
+/** Those that went last have a card, the others are counted. */
+const SHOWN_GONE = 2;
+const GONE_SECONDS = 300;
 const RATED_SECONDS = 360;
 
 export function WorkerStrip() {
   const queries = useQueryClient();
   const query = useQuery({ ...workersQuery, refetchInterval: useInterval() });
-  const now = useNow();
   const told = useWorkers(() => void queries.invalidateQueries({ queryKey: ["workers"] }));
   return (
     <Panel title="Workers" tools={<Link to="/workers">All of them</Link>}>
       <Loaded query={query}>
         {({ results, dead }) => {
           const workers = results.filter((worker) => worker.kind === "worker");
-          const lately = dead
-            .filter((worker) => worker.dead_seconds < DEAD_SECONDS && worker.kind === "worker")
-            .slice(0, SHOWN_DEAD);
+          const lately = dead.filter(
+            (worker) => worker.dead_seconds < GONE_SECONDS && worker.kind === "worker",
+          );
           if (workers.length + lately.length === 0) {
             return (
               <Empty title="No worker is alive">
@@ -36,45 +38,23 @@ export function WorkerStrip() {
               </Empty>
             );
           }
+          const replaced = replacements(results, dead);
           return (
-            <ul className="worker-strip">
-              {workers.map((worker) => {
-                const running = told.get(worker.id)?.running ?? worker.running;
-                const condition = told.get(worker.id)?.condition;
-                const expired = worker.is_expired || condition === "expired";
-                return (
-                  <li key={worker.id} className={expired ? "worker is-expired" : "worker"}>
-                    <span className="worker-name">
-                      {worker.name || worker.host} <span className="quiet">pid {worker.pid}</span>
-                    </span>
-                    <Slots slots={worker.slots} running={running} />
-                    <span className="worker-note">
-                      {expired ? (
-                        <Badge name="expired" label="no heartbeat" />
-                      ) : worker.draining ? (
-                        <Badge name="draining" />
-                      ) : (
-                        <span className="quiet">{paceOf(worker, now)}</span>
-                      )}
-                    </span>
+            <>
+              <p className="sum">{crewInWords(workers.length, lately, replaced)}</p>
+              <ul className="worker-strip">
+                {workers.map((worker) => (
+                  <Alive key={worker.id} worker={worker} told={told.get(worker.id)} />
+                ))}
+                {lately.slice(0, SHOWN_GONE).map((worker) => (
+                  <li key={worker.id} className={classOf(worker, replaced)}>
+                    <WorkerName worker={worker} />
+                    <GoneBadge worker={worker} isReplaced={replaced.has(worker.id)} />
+                    <span className="worker-note quiet">{whatCame(worker, replaced)}</span>
                   </li>
-                );
-              })}
-              {lately.map((worker) => {
-                const stopped = hasStopped(worker);
-                return (
-                  <li key={worker.id} className={`worker ${stopped ? "is-stopped" : "is-dead"}`}>
-                    <span className="worker-name">
-                      {worker.name || worker.host} <span className="quiet">pid {worker.pid}</span>
-                    </span>
-                    <GoneBadge worker={worker} />
-                    {!stopped && (
-                      <span className="worker-note quiet">{deathOf(worker.reason)}</span>
-                    )}
-                  </li>
-                );
-              })}
-            </ul>
+                ))}
+              </ul>
+            </>
           );
         }}
       </Loaded>
@@ -82,18 +62,77 @@ export function WorkerStrip() {
   );
 }
 
+function Alive({ worker, told }: { worker: Worker; told: WorkerChange | undefined }) {
+  const now = useNow();
+  const expired = worker.is_expired || told?.condition === "expired";
+  return (
+    <li className={expired ? "worker is-expired" : "worker"}>
+      <WorkerName worker={worker} />
+      <Slots slots={worker.slots} running={told?.running ?? worker.running} />
+      <span className="worker-note">
+        {expired ? (
+          <Badge name="expired" label="no heartbeat" />
+        ) : worker.draining ? (
+          <Badge name="draining" />
+        ) : (
+          <span className="quiet">{paceOf(worker, now)}</span>
+        )}
+      </span>
+    </li>
+  );
+}
+
+function WorkerName({ worker }: { worker: { name: string; host: string; pid: number } }) {
+  return (
+    <span className="worker-name">
+      {worker.name || worker.host} <span className="quiet">pid {worker.pid}</span>
+    </span>
+  );
+}
+
+/** What came in the place of one that is gone. */
+export function whatCame(worker: DeadWorker, replaced: ReadonlyMap<string, number>): string {
+  const pid = replaced.get(worker.id);
+  if (pid !== undefined) return `replaced by pid ${pid}`;
+  return hasStopped(worker) ? "" : `no other ${worker.name || "one"} yet`;
+}
+
+/** How many are alive, how many died of late, and whether others came. */
+function crewInWords(
+  alive: number,
+  lately: readonly DeadWorker[],
+  replaced: ReadonlyMap<string, number>,
+): string {
+  const died = lately.filter((worker) => !hasStopped(worker));
+  const living = alive === 0 ? "None is alive" : `${number(alive)} alive`;
+  if (died.length === 0) return `${living}. None died in the last ${duration(GONE_SECONDS)}.`;
+  const others = died.filter((worker) => replaced.has(worker.id)).length;
+  return `${living}. ${number(died.length)} died in the last ${duration(GONE_SECONDS)}, ${ofThem(others, died.length)} replaced; what they ran is run again.`;
+}
+
+/** Some of so many: "3 of them". */
+export function ofThem(some: number, all: number): string {
+  if (all === 1) return some === 1 ? "and is" : "and is not";
+  return `${some === 0 ? "none" : some === all ? "all" : number(some)} of them`;
+}
+
 /** Its rate is one of whole minutes: of a younger worker it says nothing. */
 function paceOf(worker: Worker, now: number): string {
   const age = (now - Date.parse(worker.started_at)) / 1_000;
-  if (age < RATED_SECONDS) return `started ${duration(Math.max(age, 0))} ago`;
+  if (age < RATED_SECONDS) return `started ${duration(Math.max(Math.round(age), 0))} ago`;
   return `${plural(Math.round(worker.per_minute), "job")} a minute`;
 }
 
-/** When a worker went, and whether it died or was told to. */
-export function GoneBadge({ worker }: { worker: DeadWorker }) {
+function classOf(worker: DeadWorker, replaced: ReadonlyMap<string, number>): string {
+  if (hasStopped(worker)) return "worker is-stopped";
+  return replaced.has(worker.id) ? "worker is-dead" : "worker is-dead is-missing";
+}
+
+/** When a worker went, and whether it died; red only while no other has come in its place. */
+export function GoneBadge({ worker, isReplaced }: { worker: DeadWorker; isReplaced: boolean }) {
   const ago = `${duration(Math.round(worker.dead_seconds))} ago`;
   if (hasStopped(worker)) return <Badge name="stopped" label={`stopped ${ago}`} />;
-  return <Badge name="dead" label={`died ${ago}`} />;
+  return <Badge name={isReplaced ? "died" : "dead"} label={`died ${ago}`} />;
 }
 
 const MOST_SLOTS = 24;

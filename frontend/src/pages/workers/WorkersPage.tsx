@@ -1,15 +1,16 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
-import { drainWorker, type Worker, workersQuery } from "../../api/resources";
+import { type DeadWorker, drainWorker, type Worker, workersQuery } from "../../api/resources";
 import { useNow } from "../../app/clock";
+import { replacements } from "../../lib/crew";
 import { duration, number } from "../../lib/format";
-import { deathOf, hasStopped } from "../../lib/words";
+import { hasStopped } from "../../lib/words";
 import { useInterval, useLive } from "../../live/LiveContext";
 import { Dialog } from "../../ui/Dialog";
 import { notify } from "../../ui/Notices";
 import { Badge, Empty, Loaded, Panel, Time, Trouble } from "../../ui/parts";
-import { GoneBadge, Slots } from "../overview/WorkerStrip";
+import { GoneBadge, ofThem, Slots, whatCame } from "../overview/WorkerStrip";
 import { useWorkers } from "./useWorkers";
 
 export function WorkersPage() {
@@ -64,48 +65,79 @@ export function WorkersPage() {
                 </table>
               </div>
             )}
-            <Panel title="Gone within the hour">
-              {dead.length === 0 ? (
-                <p className="quiet">
-                  None. One that is killed shows here within its lease; its jobs are taken over by
-                  others.
-                </p>
-              ) : (
-                <div className="table-in-panel">
-                  <table className="cards">
-                    <thead>
-                      <tr>
-                        <th>Process</th>
-                        <th>When</th>
-                        <th>Why</th>
-                      </tr>
-                    </thead>
-                    <tbody>
-                      {dead.map((worker) => (
-                        <tr key={worker.id}>
-                          <td data-label="Process">
-                            {worker.name || worker.kind}
-                            <span className="row-note">
-                              {worker.kind} on {worker.host} · pid {worker.pid}
-                            </span>
-                          </td>
-                          <td data-label="When">
-                            <GoneBadge worker={worker} />
-                          </td>
-                          <td data-label="Why">
-                            {hasStopped(worker) ? "it was told to" : deathOf(worker.reason)}
-                          </td>
-                        </tr>
-                      ))}
-                    </tbody>
-                  </table>
-                </div>
-              )}
+            <Panel title="Gone in the last hour">
+              <Gone dead={dead} replaced={replacements(results, dead)} />
             </Panel>
           </>
         )}
       </Loaded>
       {draining !== null && <DrainDialog worker={draining} onClose={() => setDraining(null)} />}
+    </>
+  );
+}
+
+/** The last few of those that are gone; the others when they are asked for. */
+const SHOWN_GONE = 5;
+
+interface GoneProperties {
+  dead: readonly DeadWorker[];
+  replaced: ReadonlyMap<string, number>;
+}
+
+function Gone({ dead, replaced }: GoneProperties) {
+  const [all, setAll] = useState(false);
+  if (dead.length === 0) {
+    return (
+      <p className="quiet">
+        None. One that is killed shows here within seconds; its jobs are run again by others.
+      </p>
+    );
+  }
+  const died = dead.filter((worker) => !hasStopped(worker));
+  const others = died.filter((worker) => replaced.has(worker.id)).length;
+  return (
+    <>
+      <p className="sum">
+        {died.length === 0
+          ? "None died"
+          : `${number(died.length)} died, ${ofThem(others, died.length)} replaced by a process of the same name`}
+        ; {dead.length === died.length ? "none" : number(dead.length - died.length)} stopped in
+        order. What a worker ran when it died is run again.
+      </p>
+      <div className="table-in-panel">
+        <table className="cards">
+          <thead>
+            <tr>
+              <th>Process</th>
+              <th>When</th>
+              <th>Why</th>
+              <th>Since then</th>
+            </tr>
+          </thead>
+          <tbody>
+            {dead.slice(0, all ? undefined : SHOWN_GONE).map((worker) => (
+              <tr key={worker.id}>
+                <td data-label="Process">
+                  {worker.name || worker.kind}
+                  <span className="row-note">
+                    {worker.kind} on {worker.host} · pid {worker.pid}
+                  </span>
+                </td>
+                <td data-label="When">
+                  <GoneBadge worker={worker} isReplaced={replaced.has(worker.id)} />
+                </td>
+                <td data-label="Why">{hasStopped(worker) ? "stopped in order" : worker.reason}</td>
+                <td data-label="Since then">{whatCame(worker, replaced) || "–"}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {!all && dead.length > SHOWN_GONE && (
+        <button type="button" className="small" onClick={() => setAll(true)}>
+          Show all {number(dead.length)}
+        </button>
+      )}
     </>
   );
 }

@@ -1,0 +1,36 @@
+import { expect, it } from "vitest";
+import { replacements } from "./crew";
+
+const now = Date.parse("2026-07-14T10:00:00Z");
+const ago = (seconds: number) => new Date(now - seconds * 1_000).toISOString();
+const here = (name: string, pid: number, started: number) => ({
+  kind: "worker",
+  name,
+  pid,
+  started_at: ago(started),
+});
+const gone = (name: string, pid: number, started: number, died: number) => ({
+  ...here(name, pid, started),
+  id: `${name}/${pid}`,
+  seen_at: ago(died),
+});
+
+it("follows a name from death to death", () => {
+  const dead = [gone("one", 2, 50, 20), gone("one", 1, 90, 60), gone("two", 7, 90, 30)];
+  const found = replacements([here("one", 3, 10)], dead);
+  expect([...found]).toEqual([
+    ["one/1", 2],
+    ["one/2", 3],
+  ]);
+});
+
+it("takes one start for one replacement, where processes share a name", () => {
+  const dead = [gone("one", 1, 90, 30), gone("one", 2, 90, 20)];
+  const found = replacements([here("one", 3, 10), here("one", 4, 90)], dead);
+  expect([...found]).toEqual([["one/1", 3]]);
+});
+
+it("takes no worker of another kind, nor one that was there before", () => {
+  const scheduler = { ...here("one", 3, 10), kind: "scheduler" };
+  expect(replacements([scheduler, here("one", 4, 60)], [gone("one", 1, 90, 30)]).size).toBe(0);
+});

@@ -1,0 +1,46 @@
+/** Which workers have come in the place of those that went. Pure. */
+
+export interface Gone {
+  id: string;
+  kind: string;
+  name: string;
+  pid: number;
+  started_at: string;
+  seen_at: string;
+}
+
+export interface Here {
+  kind: string;
+  name: string;
+  pid: number;
+  started_at: string;
+}
+
+/**
+ * Return the pid of the process that replaced each of `gone`, by its id; those that nobody replaced
+ * are missing. Of one name a start replaces one that was seen for the last time before it, the one
+ * that waits longest: that it is dead is known later, and then another may be there already.
+ */
+export function replacements(
+  here: readonly Here[],
+  gone: readonly Gone[],
+): ReadonlyMap<string, number> {
+  const events = [
+    ...[...here, ...gone].map((one) => ({ ...one, at: Date.parse(one.started_at), went: "" })),
+    ...gone.map((one) => ({ ...one, at: Date.parse(one.seen_at), went: one.id })),
+  ].sort((a, b) => a.at - b.at);
+  const waiting = new Map<string, string[]>();
+  const found = new Map<string, number>();
+  for (const { kind, name, pid, went } of events) {
+    const place = `${kind} ${name}`;
+    const queue = waiting.get(place) ?? [];
+    waiting.set(place, queue);
+    if (went !== "") {
+      queue.push(went);
+    } else {
+      const id = queue.shift();
+      if (id !== undefined) found.set(id, pid);
+    }
+  }
+  return found;
+}

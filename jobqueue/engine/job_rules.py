@@ -165,6 +165,8 @@ def _last_one(current: Status) -> str:
 
 def _ago(seconds: float) -> str:
     minutes = round(seconds / 60)
+    if not minutes:
+        return f"{seconds:.0f} s ago"
     return f"{minutes} min ago" if minutes < 120 else f"{minutes // 60} h ago"
 
 

@@ -37,7 +37,7 @@ export function PulseChart({ pulse, marks }: { pulse: Pulse; marks: readonly Mar
   const ended = bars(pulse).filter((one) => one.from >= since);
   const last = samples.at(-1);
   const shown = marks.filter((mark) => mark.at >= since);
-  const pace = short(rate(pulse, now));
+  const pace = short(rate(pulse));
   const [ready, running] = [last?.ready ?? 0, last?.running ?? 0];
   const formatX = (at: Date) => clock(at, zone, true);
 
@@ -67,17 +67,19 @@ export function PulseChart({ pulse, marks }: { pulse: Pulse; marks: readonly Mar
           domain: [since, now],
           range: [MARGIN.left, width - MARGIN.right],
         });
+        const seen = x(Math.max(since, samples[0]?.at ?? now));
         const unit = { x: MARGIN.left, className: "unit" };
         return (
           <>
+            <Unseen width={seen - MARGIN.left} height={height - UPPER - MARGIN.bottom} />
             <text {...unit} y={UPPER - 5}>
-              attempts ended per second, whatever became of them
+              attempts ended per second{width > 480 && ", whatever became of them"}
             </text>
             <g transform={`translate(0, ${UPPER})`}>
               <Pace x={x} ended={ended} width={width} height={LOWER - UPPER - 12} />
             </g>
             <text {...unit} y={LOWER - 5}>
-              jobs at the moment
+              jobs running and ready at each moment
             </text>
             <g transform={`translate(0, ${LOWER})`}>
               <Jobs
@@ -107,6 +109,21 @@ export function PulseChart({ pulse, marks }: { pulse: Pulse; marks: readonly Mar
         );
       }}
     />
+  );
+}
+
+/** What was before the page was opened: nobody has counted it, which is not nothing. */
+function Unseen({ width, height }: { width: number; height: number }) {
+  if (width < 4) return null;
+  return (
+    <g transform={`translate(${MARGIN.left}, ${UPPER + MARGIN.top})`}>
+      <rect width={width} height={height - MARGIN.top} fill="var(--darkened-bg)" />
+      {width > 200 && (
+        <text className="unit" x={width / 2} y={(LOWER - UPPER) / 2 - 12} textAnchor="middle">
+          before this page was opened
+        </text>
+      )}
+    </g>
   );
 }
 

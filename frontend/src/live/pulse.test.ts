@@ -15,7 +15,7 @@ it("takes the growth of the counter for what was done", () => {
     [6, 4],
     [0, 6],
   ]);
-  expect(rate(pulse, 2_000)).toBe(5);
+  expect(rate(pulse)).toBe(5);
 });
 
 it("joins what comes faster than it can be drawn, and loses nothing of it", () => {
@@ -33,7 +33,7 @@ it("keeps two minutes, and takes a counter that begins anew for nothing done", (
   pulse = beaten(pulse, stats(1, 3), KEPT_MS + 1);
   expect(pulse.samples).toHaveLength(1);
   expect(pulse.samples[0]?.done).toBe(0);
-  expect(rate(NO_PULSE, 0)).toBe(0);
+  expect(rate(NO_PULSE)).toBe(0);
 });
 
 it("draws attempts a second, however far apart samples are, and nothing that is not over", () => {

@@ -46,13 +46,13 @@ export function beaten(pulse: Pulse, stats: StatsChange, at: number): Pulse {
   return { samples: [...kept, sample], attempts };
 }
 
-/** Attempts a second over the last `ms`. */
-export function rate(pulse: Pulse, now: number, ms = 10_000): number {
-  const lately = pulse.samples.filter((one) => now - one.at <= ms);
-  const [first, last] = [lately[0], lately.at(-1)];
+/** Attempts that ended per second in the last `ms` that were told. */
+export function rate({ samples }: Pulse, ms = 10_000): number {
+  const last = samples.at(-1);
+  const first = samples.find((one) => last !== undefined && last.at - one.at <= ms);
   if (first === undefined || last === undefined) return 0;
-  const seconds = Math.max(1, (last.at - first.at) / 1_000);
-  return lately.slice(1).reduce((sum, one) => sum + one.done, 0) / seconds;
+  const ended = samples.slice(samples.indexOf(first) + 1).reduce((sum, one) => sum + one.done, 0);
+  return ended / Math.max(1, (last.at - first.at) / 1_000);
 }
 
 export const BAR_MS = 2_000;

@@ -15,7 +15,7 @@ const route = getRouteApi("/errors");
 const WORKER_LOST = "jobqueue.exceptions.WorkerLost";
 const ORDERS = [
   ["last_seen", "Last seen"],
-  ["count", "Most"],
+  ["count", "Most often"],
 ] as const;
 
 export function ErrorsPage() {
@@ -125,7 +125,7 @@ function Group({ group, words, isOpen, onAsk }: GroupProperties) {
         </span>
       </div>
       <div className="group-ways">
-        {group.error_class === WORKER_LOST && <Badge name="lost" label="interrupted, run again" />}
+        {group.error_class === WORKER_LOST && <Badge name="lost" />}
         {group.dead.value > 0 && (
           <>
             <Badge name="dead" label={`${count(group.dead)} dead`} />

@@ -2,7 +2,7 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import { useEffect, useMemo, useRef, useState } from "react";
 import type { JobSummary } from "../../api/jobs";
 import { useShortcuts } from "../../app/shortcuts";
-import { inWords, tokens } from "../../lib/filter";
+import { inWords, termOf, tokens } from "../../lib/filter";
 import { plural } from "../../lib/format";
 import { useLive } from "../../live/LiveContext";
 import { Empty, Trouble } from "../../ui/parts";
@@ -12,6 +12,8 @@ import { JobTable } from "./JobTable";
 import { Pager } from "./Pager";
 import { StateTabs } from "./StateTabs";
 import { useJobList } from "./useJobList";
+
+const hasEnded = (job: JobSummary) => job.state === "succeeded" || job.state === "cancelled";
 
 const route = getRouteApi("/jobs");
 
@@ -43,6 +45,11 @@ export function JobsPage() {
           <button type="button" className="news" onClick={list.showNew}>
             {plural(list.fresh, "new job")}: show {list.fresh === 1 ? "it" : "them"}
           </button>
+        )}
+        {termOf(asked.q, "state") === null && list.rows.some(hasEnded) && (
+          <span className="quiet">
+            Jobs that have ended since stay until the list is read again.
+          </span>
         )}
       </div>
       {list.query.error && list.query.data === undefined ? (

@@ -16,6 +16,9 @@ const BY: [By, string][] = [
   ["worker", "worker"],
 ];
 
+/** "minute", or such as "5 min". */
+const stepOf = (seconds: number): string => (seconds === 60 ? "minute" : duration(seconds));
+
 interface Properties {
   period: number;
   /** Such as "in the last 15 min". */
@@ -51,7 +54,7 @@ export default function Charts({ period, words, by, onBy }: Properties) {
               </Empty>
             ) : (
               <StackedBars
-                title={`Attempts that ended in each ${duration(found.step_seconds)}, ${words}`}
+                title={`Attempts that ended per ${stepOf(found.step_seconds)}, ${words}`}
                 starts={found.starts}
                 stepSeconds={found.step_seconds}
                 lines={found.lines.map((line) => ({ ...line, label: label(line.name) }))}

@@ -68,11 +68,10 @@ export function Totals({ period }: { period: Period }) {
 function Attempts({ stats, words }: { stats: Stats | undefined; words: string }) {
   const told = useStats();
   const pulse = usePulse();
-  const now = useNow();
   const { succeeded = 0, failed = 0, timed_out = 0, lost = 0 } = stats?.attempts.outcomes ?? {};
   const all = stats?.attempts.count ?? 0;
   const bad = failed + timed_out;
-  const pace = told === null ? (stats?.attempts.per_minute ?? 0) / 60 : rate(pulse, now);
+  const pace = told === null ? (stats?.attempts.per_minute ?? 0) / 60 : rate(pulse);
   return (
     <Panel title={`Attempts in the last ${words}`}>
       <p className="sum wide-only">

@@ -120,7 +120,7 @@ export function ofThem(some: number, all: number): string {
 function paceOf(worker: Worker, now: number): string {
   const age = (now - Date.parse(worker.started_at)) / 1_000;
   if (age < RATED_SECONDS) return `started ${duration(Math.max(Math.round(age), 0))} ago`;
-  return `${plural(Math.round(worker.per_minute), "job")} a minute`;
+  return `${plural(Math.round(worker.per_minute), "job")} per minute`;
 }
 
 function classOf(worker: DeadWorker, replaced: ReadonlyMap<string, number>): string {

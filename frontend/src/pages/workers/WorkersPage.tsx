@@ -42,7 +42,7 @@ export function WorkersPage() {
                       <th>Process</th>
                       <th>State</th>
                       <th>Busy</th>
-                      <th className="number">Jobs a minute</th>
+                      <th className="number">Jobs per minute</th>
                       <th>Queues</th>
                       <th>Started</th>
                       <th className="number">Heartbeat</th>
@@ -185,7 +185,7 @@ function Row({ worker, running, readAt, onDrain }: RowProperties) {
       <td data-label="Busy">
         {worker.slots > 0 ? <Slots slots={worker.slots} running={running} /> : "–"}
       </td>
-      <td data-label="Jobs a minute" className="number">
+      <td data-label="Per minute" className="number">
         {number(Math.round(worker.per_minute * 10) / 10)}
         {worker.failed_per_minute > 0 && (
           <span className="row-note">

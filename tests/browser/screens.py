@@ -70,6 +70,8 @@ def take_demo(started: Any, folder: Path) -> None:
         wait_until(lambda: total_and_parts(page)[:2] == [jobs, jobs], "all are counted", 60)
         crew = SUPERVISORS * PROCESSES
         wait_until(lambda: page.locator(ALIVE).count() == crew, "all workers are back", 60)
+        pace = page.locator(".legend b").first
+        wait_until(lambda: pace.inner_text() == "0", "nothing has ended lately", 60)
         take(page, folder / "live-kill-loop.png")
         page.context.close()
 

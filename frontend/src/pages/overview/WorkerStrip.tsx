@@ -15,6 +15,7 @@ import { useWorkers } from "../workers/useWorkers";
 /** Those that went last have a card, the others are counted. */
 const SHOWN_GONE = 2;
 const GONE_SECONDS = 300;
+/** Rates are of whole minutes: of a younger worker they say nothing. */
 const RATED_SECONDS = 360;
 
 export function WorkerStrip() {
@@ -116,10 +117,12 @@ export function ofThem(some: number, all: number): string {
   return `${some === 0 ? "none" : some === all ? "all" : number(some)} of them`;
 }
 
-/** Its rate is one of whole minutes: of a younger worker it says nothing. */
+export const isRated = (worker: Worker, now: number): boolean =>
+  now - Date.parse(worker.started_at) >= RATED_SECONDS * 1_000;
+
 function paceOf(worker: Worker, now: number): string {
   const age = (now - Date.parse(worker.started_at)) / 1_000;
-  if (age < RATED_SECONDS) return `started ${duration(Math.max(Math.round(age), 0))} ago`;
+  if (!isRated(worker, now)) return `started ${duration(Math.max(Math.round(age), 0))} ago`;
   return `${plural(Math.round(worker.per_minute), "job")} per minute`;
 }
 

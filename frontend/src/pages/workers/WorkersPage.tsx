@@ -10,7 +10,7 @@ import { useInterval, useLive } from "../../live/LiveContext";
 import { Dialog } from "../../ui/Dialog";
 import { notify } from "../../ui/Notices";
 import { Badge, Empty, Loaded, Panel, Time, Trouble } from "../../ui/parts";
-import { GoneBadge, ofThem, Slots, whatCame } from "../overview/WorkerStrip";
+import { GoneBadge, isRated, ofThem, Slots, whatCame } from "../overview/WorkerStrip";
 import { useWorkers } from "./useWorkers";
 
 export function WorkersPage() {
@@ -186,8 +186,12 @@ function Row({ worker, running, readAt, onDrain }: RowProperties) {
         {worker.slots > 0 ? <Slots slots={worker.slots} running={running} /> : "–"}
       </td>
       <td data-label="Per minute" className="number">
-        {number(Math.round(worker.per_minute * 10) / 10)}
-        {worker.failed_per_minute > 0 && (
+        {isRated(worker, now) ? (
+          number(Math.round(worker.per_minute * 10) / 10)
+        ) : (
+          <span className="quiet">not known yet</span>
+        )}
+        {isRated(worker, now) && worker.failed_per_minute > 0 && (
           <span className="row-note">
             {number(Math.round(worker.failed_per_minute * 10) / 10)} failed
           </span>

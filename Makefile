@@ -165,10 +165,14 @@ NO_WORKERS := $(call ignoring,tests/process $(BROWSER))
 NOT_ON_SQLITE := $(foreach name,unit house docs demo hints,tests/$(name)) \
 	$(foreach name,cancelling fork growth limits poison recycling shutdown timeouts unique,$\
 		tests/process/test_$(name).py) \
-	$(foreach name,permissions privacy,tests/admin/test_$(name).py)
-# To trace a test costs half as much as the test, so not all is traced: on SQLite whatever starts no
-# worker, on PostgreSQL what has code of its own for it, and once the whole life of workers.
-TRACED := $(foreach name,unit storage runtime hints checks,tests/$(name))
+	$(foreach name,alive asking incident languages permissions privacy reading shown unfold,$\
+		tests/admin/test_$(name).py) \
+	$(foreach name,document same_moment,tests/api/test_$(name).py)
+# To trace a test costs half as much as the test, so not all is traced: the surfaces, what is below
+# them, what a database has code of its own for, and once the whole life of workers.
+TRACED := $(foreach name,unit storage runtime hints checks commands control tasks testing,tests/$(name))
+TRACED_ON_SQLITE := tests/storage tests/runtime
+TRACED_PAGES := $(foreach name,admin api live,tests/$(name))
 TRACED_WORKERS := $(foreach name,jobs kill shutdown,tests/process/test_$(name).py)
 # Not named in the recipe itself: make would run that line even when asked what it would run.
 BUILD_PAGE := $(MAKE) --no-print-directory page-if-possible
@@ -191,9 +195,14 @@ test: venv ## run all tests on PostgreSQL and SQLite; fail under the coverage th
 			$(MEASURED) --database=postgres $(TRACED_WORKERS) $(ARGS),$\
 			$(TEST) --database=postgres tests/process $(call ignoring,$(TRACED_WORKERS)) $(ARGS)),$\
 		$(call in_turn,$\
-			$(MEASURED) --database=sqlite $(NO_WORKERS) $(call ignoring,$(NOT_ON_SQLITE)) $(ARGS),$\
+			$(MEASURED) --database=sqlite $(TRACED_ON_SQLITE) $(ARGS),$\
+			$(TEST) --database=sqlite $(NO_WORKERS) $\
+				$(call ignoring,$(NOT_ON_SQLITE) $(TRACED_ON_SQLITE)) $(ARGS),$\
 			$(TEST) --database=sqlite tests/process $(call ignoring,$(NOT_ON_SQLITE)) $(ARGS)),$\
-		$(TEST) --database=postgres $(NO_WORKERS) $(call ignoring,$(TRACED)) $(ARGS))
+		$(call in_turn,$\
+			$(MEASURED) --database=postgres $(TRACED_PAGES) $(ARGS),$\
+			$(TEST) --database=postgres $(NO_WORKERS) $\
+				$(call ignoring,$(TRACED) $(TRACED_PAGES)) $(ARGS)))
 	@$(MAKE) --no-print-directory coverage
 
 .PHONY: coverage

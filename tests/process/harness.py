@@ -231,11 +231,16 @@ class Site:
         return wait_until(seen, f"{count} notes {what} {facts}")[-1]
 
     def wait_until_seen(self, worker: Worker) -> None:
-        """Wait until a reaper has seen the worker's life lock; on SQLite it need not have."""
+        """Wait until a reaper has seen the worker's life lock; on SQLite it need not have.
+
+        A worker holds its lock before it has a row. A look that has seen the lock, and one that is
+        under way, may have read the rows before: they count for nothing.
+        """
         key = lock_key(worker.pk)
         if connection.vendor == "postgresql":
+            earlier = len(self.folder.notes("look")) + 1
             wait_until(
-                lambda: any(key in look["locks"] for look in self.folder.notes("look")),
+                lambda: any(key in look["locks"] for look in self.folder.notes("look")[earlier:]),
                 "a reaper to see the life lock",
             )
 

@@ -61,7 +61,10 @@ if [ "$$made" != "$$wanted" ]; then \
 		echo "bringing $(1) up to $(2): some seconds, or up to a minute"; \
 	fi; \
 	pip='$(1)/bin/python -m pip install --quiet --quiet --no-compile --disable-pip-version-check'; \
-	$$pip -r '$(2)' </dev/null; \
+	awk 'NR % 2' '$(2)' > '$(1)/odd.txt'; awk 'NR % 2 == 0' '$(2)' > '$(1)/even.txt'; \
+	$$pip --no-deps -r '$(1)/odd.txt' </dev/null & odd=$$!; \
+	$$pip --no-deps -r '$(1)/even.txt' </dev/null || { wait "$$odd"; exit 1; }; \
+	wait "$$odd"; \
 	$$pip --no-deps --no-build-isolation --editable . </dev/null; \
 	printf '%s' "$$wanted" > '$(1)/stamp'; \
 fi
@@ -168,17 +171,25 @@ NOT_ON_SQLITE := $(foreach name,unit house docs demo hints,tests/$(name)) \
 	$(foreach name,alive asking incident languages permissions privacy reading shown unfold,$\
 		tests/admin/test_$(name).py) \
 	$(foreach name,document same_moment,tests/api/test_$(name).py)
-# To trace a test costs half as much as the test, so not all is traced: the surfaces, what is below
-# them, what a database has code of its own for, and once the whole life of workers.
+# To trace a test costs as much as the test, so not all is traced: the surfaces but for what asks a
+# lot of pages, what is below them, what a database has code of its own for, and once the whole life
+# of workers.
 TRACED := $(foreach name,unit storage runtime hints checks commands control tasks testing,tests/$(name))
 TRACED_ON_SQLITE := tests/storage tests/runtime
-TRACED_PAGES := $(foreach name,admin api live,tests/$(name))
+MANY_PAGES := $(foreach name,incident languages permissions plans privacy,tests/admin/test_$(name).py) \
+	$(foreach name,fuzz same_moment,tests/api/test_$(name).py)
+TRACED_PAGES := $(filter-out $(MANY_PAGES),$(wildcard $(foreach name,admin api live,tests/$(name)/test_*.py)))
 TRACED_WORKERS := $(foreach name,jobs kill shutdown,tests/process/test_$(name).py)
+# The other tests of processes are two runs.
+PROCESS_TESTS := $(filter-out $(TRACED_WORKERS),$(wildcard tests/process/test_*.py))
+LATER_PROCESS_TESTS := $(foreach name,lost_connection outage recycling redis services timeouts,$\
+	tests/process/test_$(name).py)
 # Not named in the recipe itself: make would run that line even when asked what it would run.
 BUILD_PAGE := $(MAKE) --no-print-directory page-if-possible
 
-# $(call in_turn,COMMAND,COMMAND[,COMMAND]): run all, one after the other; fail if one failed.
-in_turn = status=0; $(foreach n,1 2 3,$(if $(strip $($(n))),\
+# $(call in_turn,COMMAND,COMMAND[,COMMAND[,COMMAND]]): run all, one after the other; fail if one
+# failed.
+in_turn = status=0; $(foreach n,1 2 3 4,$(if $(strip $($(n))),\
 	echo '$(strip $($(n)))'; $(strip $($(n))) || status=$$?;)) exit $$status
 
 # Four runs at once, about as long as each other: on two cores there is always one that does not
@@ -193,12 +204,13 @@ test: venv ## run all tests on PostgreSQL and SQLite; fail under the coverage th
 			$(TEST) --database=postgres $(BROWSER) $(ARGS)),$\
 		$(call in_turn,$\
 			$(MEASURED) --database=postgres $(TRACED_WORKERS) $(ARGS),$\
-			$(TEST) --database=postgres tests/process $(call ignoring,$(TRACED_WORKERS)) $(ARGS)),$\
+			$(TEST) --database=postgres $(filter-out $(LATER_PROCESS_TESTS),$(PROCESS_TESTS)) $(ARGS)),$\
 		$(call in_turn,$\
 			$(MEASURED) --database=sqlite $(TRACED_ON_SQLITE) $(ARGS),$\
 			$(TEST) --database=sqlite $(NO_WORKERS) $\
 				$(call ignoring,$(NOT_ON_SQLITE) $(TRACED_ON_SQLITE)) $(ARGS),$\
-			$(TEST) --database=sqlite tests/process $(call ignoring,$(NOT_ON_SQLITE)) $(ARGS)),$\
+			$(TEST) --database=sqlite tests/process $(call ignoring,$(NOT_ON_SQLITE)) $(ARGS),$\
+			$(TEST) --database=postgres $(LATER_PROCESS_TESTS) $(ARGS)),$\
 		$(call in_turn,$\
 			$(MEASURED) --database=postgres $(TRACED_PAGES) $(ARGS),$\
 			$(TEST) --database=postgres $(NO_WORKERS) $\

@@ -21,7 +21,13 @@ from django.utils.translation import gettext_lazy, ngettext
 from jobqueue import control, permissions
 from jobqueue.admin import home, marks, words
 from jobqueue.admin.base import not_allowed
-from jobqueue.admin.cautions import MAX_ERRORS, errors_of, fingerprints, shown_errors
+from jobqueue.admin.cautions import (
+    MAX_ERRORS,
+    cautions_of_filter,
+    errors_of,
+    fingerprints,
+    shown_errors,
+)
 from jobqueue.admin.lists import KeysetChangeList
 from jobqueue.admin.records import RecordAdmin
 from jobqueue.disclosure import shown_error
@@ -113,7 +119,7 @@ class BulkOperationAdmin(RecordAdmin):
         if not operation.filter:
             return _("ids")
         errors = map(marks.dotted, operation.errors if operation.with_payload else ())
-        return marks.lines([marks.code(text, 120), *map(marks.note, errors)])
+        return marks.lines([*errors, marks.note(marks.code(text, 120))])
 
     # --- one operation --------------------------------------------------------------------------
 
@@ -133,11 +139,15 @@ class BulkOperationAdmin(RecordAdmin):
             raise PermissionDenied
         refreshes = request.GET.get("refresh") == "1" and operation.is_running
         with_payload = self.may(request, permissions.VIEW_PAYLOAD)
-        errors = errors_of(_chosen(operation)) if with_payload else []
+        chosen = _chosen(operation)
+        errors = errors_of(chosen)
         operation.filter = shown_filter(operation.filter, with_payload)  # neither is saved
         operation.error = shown_error(operation.error, task="", may_see_payload=with_payload)
         context = self._context(operation, may)
-        context |= {"refreshes": refreshes, "errors": shown_errors(self, errors)}
+        context["refreshes"] = refreshes
+        context["errors"] = shown_errors(self, errors) if with_payload else []
+        if context["turn"] == "resume":
+            context["cautions"] = cautions_of_filter(operation.verb, chosen, errors)
         response = self.page(request, "bulkoperation/detail.html", context)
         if refreshes:
             response["Refresh"] = str(REFRESH_SECONDS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator
 from typing import Any
 
 from django.db.models import OuterRef, Subquery
@@ -10,7 +10,6 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from jobqueue import control
 from jobqueue.admin import home, marks
 from jobqueue.admin.base import OperationsAdmin
 from jobqueue.engine.health import task_failures
@@ -23,19 +22,30 @@ MAX_ERRORS = 5
 LETS_RUN = frozenset({"requeue", "run_now", "reschedule"})
 
 
-def cautions(preview: control.Preview, errors: Sequence[ErrorGroup]) -> list[Any]:
-    """Return why these jobs would not run now, or would fail: no worker, a pause, an outage.
+def cautions(verb: str, tasks: Collection[str], queues: Collection[str]) -> list[Any]:
+    """Return why jobs would not run now, or would fail: no worker, a pause, an outage.
 
-    errors: those that the jobs are chosen by. When they were last seen tells of an outage.
+    tasks, queues: of the jobs that the verb is for; nothing is said of others.
     """
-    if preview.verb not in LETS_RUN:
+    if verb not in LETS_RUN:
         return []
-    paused = Queue.objects.using(home.database()).filter(paused=True, name__in=preview.by_queue)
+    paused = Queue.objects.using(home.database()).filter(paused=True, name__in=queues)
     return [
         *_no_worker(),
         *(_paused(q.name, q.paused_by, q.paused_reason) for q in paused.order_by("name")),
-        *(() if errors else _outages(preview.by_task)),
+        *outages(tasks),
     ]
+
+
+def cautions_of_filter(verb: str, chosen: Filter, errors: Iterable[ErrorGroup]) -> list[Any]:
+    """Return the same of a filter, without looking for its jobs.
+
+    So it is said of the tasks and queues that the filter names, and of those of its errors alone.
+    """
+    found = [(error.task, error.queue) for error in errors]
+    tasks = {*_named(chosen, "task"), *(task for task, _queue in found)}
+    queues = {*_named(chosen, "queue"), *(queue for _task, queue in found)}
+    return cautions(verb, tasks, queues)
 
 
 def with_pause(jobs: Any) -> Any:
@@ -53,7 +63,7 @@ def cautions_of(job: Any, verbs: Iterable[str]) -> list[Any]:
     return [
         *_no_worker(),
         *([_paused(job.queue, job.paused_by, job.paused_reason)] if is_paused else ()),
-        *_outages((job.task,)),
+        *outages((job.task,)),
     ]
 
 
@@ -68,7 +78,8 @@ def _paused(queue: str, by: str, reason: str) -> str:
     return f"{told} {marks.visible(reason)}".strip()
 
 
-def _outages(tasks: Container[str]) -> Iterator[Any]:
+def outages(tasks: Container[str]) -> Iterator[Any]:
+    """Yield which of these tasks have failed more often than not of late."""
     for task in task_failures(home.database()):
         if task.task in tasks and task.is_failing:
             yield _(
@@ -83,12 +94,11 @@ def _outages(tasks: Container[str]) -> Iterator[Any]:
 
 def fingerprints(chosen: Filter) -> list[str]:
     """Return the fingerprints of errors by which a filter chooses jobs."""
-    return [
-        value.text
-        for term in chosen.of("fingerprint")
-        if not term.is_negated
-        for value in term.values
-    ]
+    return _named(chosen, "fingerprint")
+
+
+def _named(chosen: Filter, key: str) -> list[str]:
+    return [value.text for term in chosen.of(key) if not term.is_negated for value in term.values]
 
 
 def errors_of(chosen: Filter) -> list[ErrorGroup]:

@@ -7,6 +7,8 @@ from uuid import UUID
 
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
+from django.utils.html import format_html
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from jobqueue.admin import marks
@@ -59,7 +61,9 @@ class DeadLetterAdmin(JobAdmin):
 
     @admin.display(description=_("died"))
     def died_column(self, job: Any) -> Any:
-        return marks.moment(job.finished_at)
+        """Return when a job died, and when it was enqueued, by which the list is sorted."""
+        enqueued = format_html(gettext("enqueued {at}"), at=marks.moment(job.enqueued_at))
+        return marks.lines([marks.moment(job.finished_at), marks.note(enqueued)])
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[DeadChangeList]:
         return DeadChangeList

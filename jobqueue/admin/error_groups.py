@@ -7,10 +7,12 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from jobqueue import permissions
 from jobqueue.admin import charts, home, marks, words
+from jobqueue.admin.cautions import outages
 from jobqueue.admin.records import RecordAdmin
 from jobqueue.disclosure import shown_error
 from jobqueue.engine.statistics import error_group, error_groups
@@ -72,12 +74,21 @@ class ErrorGroupAdmin(RecordAdmin):
             "chart": charts.sparkline(line.counts, failed=line.counts),
             "verbs": [
                 (words.verb(verb), f"{self.url_of('job', 'matching', verb)}?{query}", tone)
-                for verb, tone in (("requeue", ""), ("discard", "jq-bad"))
+                for verb, tone in ((verb, words.tone_of(verb)) for verb in ("requeue", "discard"))
                 if line.dead and self.may(request, verb)
             ],
             "jobs_url": f"{self.url_of('job', 'changelist')}?{urlencode({'q': str(alike)})}",
             "newest_url": self.url_of("job", "change", line.job_id),
         }
+
+    def _cautions(self, request: HttpRequest, line: Any) -> list[Any]:
+        """Return whether its task fails now, for whoever may requeue its dead letters.
+
+        The page that asks before it says whatever else would keep them from running.
+        """
+        if not line.dead or not self.may(request, "requeue"):
+            return []
+        return list(outages([line.task]))
 
     def _message(self, request: HttpRequest, line: Any) -> str:
         with_payload = self.may(request, permissions.VIEW_PAYLOAD)
@@ -97,7 +108,10 @@ class ErrorGroupAdmin(RecordAdmin):
         period = request.GET.get("period", DEFAULT_PERIOD)
         period = period if period in PERIODS else DEFAULT_PERIOD
         found = error_group(
-            object_id[:32].replace("\x00", ""), PERIODS[period], backend=home.alias()
+            object_id[:32].replace("\x00", ""),
+            PERIODS[period],
+            backend=home.alias(),
+            now=timezone.now(),
         )
         if not found.groups:
             self.message_user(request, _("This error has not been seen for a month."))
@@ -108,6 +122,7 @@ class ErrorGroupAdmin(RecordAdmin):
         context = {
             "title": marks.visible(marks.cut(line.error_class, 100)),
             "group": shown,
+            "cautions": self._cautions(request, line),
             "message": marks.visible(marks.cut(message, 4_000)),
             "chart": charts.bars(
                 found.starts,
@@ -128,7 +143,7 @@ def _dead(fingerprint: str) -> list[dict[str, Any]]:
     jobs = Job.objects.using(home.database()).filter(
         state=State.DEAD.value, error_fingerprint=fingerprint
     )
-    rows = list(jobs.order_by("-pk").only("id", "queue", "finished_at")[:MAX_JOBS])
+    rows = list(jobs.order_by("-pk").only("id", "queue", "enqueued_at", "finished_at")[:MAX_JOBS])
     tags: defaultdict[Any, list[str]] = defaultdict(list)
     found = JobTag.objects.using(home.database()).filter(job_id__in=[job.pk for job in rows])
     for job_id, tag in found.order_by("tag").values_list("job_id", "tag"):
@@ -139,6 +154,7 @@ def _dead(fingerprint: str) -> list[dict[str, Any]]:
             "shown": marks.short_id(job.pk),
             "tags": marks.text(", ".join(tags[job.pk])) if tags[job.pk] else marks.NOTHING,
             "queue": marks.text(job.queue, 60),
+            "enqueued": marks.moment(job.enqueued_at),
             "died": marks.moment(job.finished_at),
         }
         for job in rows

@@ -55,17 +55,19 @@ class TermFilter(admin.SimpleListFilter):
     def choices(self, changelist: Any) -> Iterator[Any]:
         """Yield the choices; one in effect that is not among them, too.
 
-        None is in effect where the search says which are looked for, or cannot be read.
+        What the search says is in effect, too: none is where it says more, or cannot be read.
         """
-        value = self.value()
+        value, key = self.value(), str(self.parameter_name)
         first, *others = super().choices(changelist)
-        unsaid = value is None and _names(changelist.query, str(self.parameter_name))
-        selected = first["selected"] and not unsaid
+        selected = first["selected"] and not _names(changelist.query, key)
         yield {**first, "display": self.default_label, "selected": selected}
-        yield from others
-        if value is not None and value not in {str(key) for key, _label in self.lookup_choices}:
-            query = changelist.get_query_string({self.parameter_name: value})
-            yield {"selected": True, "query_string": query, "display": marks.visible(value[:100])}
+        chosen = _said(changelist.query, key) if value is None else value
+        known = [str(each) for each, _label in self.lookup_choices]
+        for each, choice in zip(known, others, strict=True):
+            yield {**choice, "selected": each == chosen}
+        if chosen is not None and chosen not in known:
+            query = changelist.get_query_string({key: chosen})
+            yield {"selected": True, "query_string": query, "display": marks.visible(chosen[:100])}
 
 
 class StateFilter(TermFilter):
@@ -95,6 +97,15 @@ def _names(search: str, key: str) -> bool:
     with suppress(InvalidFilter):
         return any(parse(search).of(key))
     return True
+
+
+def _said(search: str, key: str) -> str | None:
+    """Return the value that a search says of `key`; None where it says none, several, or not."""
+    with suppress(InvalidFilter):
+        match list(parse(search).of(key)):
+            case [Term(is_negated=False, values=(value,))] if not value.is_pattern:
+                return value.text
+    return None
 
 
 class QueueFilter(TermFilter):

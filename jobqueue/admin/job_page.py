@@ -19,7 +19,7 @@ from django.utils.translation import gettext as _
 from jobqueue import control, permissions
 from jobqueue.admin import effects, marks, words
 from jobqueue.admin.base import OperationsAdmin
-from jobqueue.admin.cautions import cautions_of, with_pause
+from jobqueue.admin.cautions import LETS_RUN, cautions_of, with_pause
 from jobqueue.admin.job_forms import AT_ONCE, FORMS
 from jobqueue.admin.job_history import (
     MAX_LINES,
@@ -50,7 +50,7 @@ def job_context(site: OperationsAdmin, request: HttpRequest, job_id: UUID) -> Co
         return None
     attempts = attempts_of(job, with_payload)
     actions = actions_of(job)
-    buttons = _buttons(site, request, job)
+    buttons, warnings = _buttons(site, request, job)
     tags = list(rows_of(JobTag, job).order_by("tag").values_list("tag", flat=True)[:100])
     return {
         "title": marks.visible(marks.cut(job.task, 150)),
@@ -61,7 +61,7 @@ def job_context(site: OperationsAdmin, request: HttpRequest, job_id: UUID) -> Co
         "facts": _facts(site, job, attempts, with_payload),
         "progress_message": marks.visible(_progress_message(job, with_payload)),
         "buttons": buttons,
-        "cautions": cautions_of(job, (button.verb for button in buttons)),
+        "cautions": warnings,
         "timeline": timeline(job, attempts, actions),
         "attempts": attempts,
         "hidden_attempts": max(job.attempts - len(attempts), 0),
@@ -150,15 +150,21 @@ def _facts(
 
 
 def _failures(job: Any, attempts: Sequence[Any]) -> str:
-    """Return how many attempts failed or timed out, and after how many it is a dead letter."""
-    numbers = {"failed": job.failures, "most": job.max_attempts}
-    was_requeued = sum(attempt.charged for attempt in attempts) > job.failures
+    """Return how many attempts failed or timed out, and after how many it is a dead letter.
+
+    Of a job with more attempts than its page reads, at least so many did.
+    """
+    charged = sum(attempt.charged for attempt in attempts)
+    least = "+" * (job.attempts > len(attempts))
+    numbers = {"all": f"{charged}{least}", "failed": job.failures, "most": job.max_attempts}
+    was_requeued = charged > job.failures
     if job.max_attempts is None and was_requeued:
-        return _("%(failed)s since it was requeued, without a limit") % numbers
+        return _("%(all)s, %(failed)s since it was requeued; without a limit") % numbers
     if job.max_attempts is None:
         return _("%(failed)s, without a limit") % numbers
     if was_requeued:
-        return _("%(failed)s since it was requeued; %(most)s make it a dead letter") % numbers
+        told = _("%(all)s, %(failed)s since it was requeued; %(most)s make it a dead letter")
+        return told % numbers
     return _("%(failed)s; %(most)s make it a dead letter") % numbers
 
 
@@ -194,34 +200,47 @@ def _copied(site: OperationsAdmin, job: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """A form of one verb. asks: it is not done at once, but folded away until it is wanted."""
+    """A form of one verb. asks: it is not done at once, but folded away until it is wanted.
+
+    tone: the class of a button that is unlike others.
+    """
 
     verb: str
     label: str
     meaning: str
+    tone: str
     url: str
     form: Any
     asks: bool
 
 
-def _buttons(site: OperationsAdmin, request: HttpRequest, job: Any) -> list[Button]:
-    """Return what is allowed in the job's state and to this user."""
+def _buttons(
+    site: OperationsAdmin, request: HttpRequest, job: Any
+) -> tuple[list[Button], list[Any]]:
+    """Return what is allowed in the job's state and to this user, and what warns of it.
+
+    Where something warns of letting the job run, that asks, too.
+    """
     try:
         allowed = control.allowed_actions(State(job.state))
     except ValueError:
-        return []
-    return [
+        return [], []
+    verbs = [verb for verb in allowed if site.may(request, verb)]
+    warnings = cautions_of(job, verbs)
+    at_once = AT_ONCE - LETS_RUN if warnings else AT_ONCE
+    buttons = [
         Button(
             verb=verb,
             label=words.verb(verb),
             meaning=str(words.MEANINGS.get(verb, "")),
+            tone=words.tone_of(verb),
             url=site.url_of("job", "do", job.pk, verb),
             form=_form(verb, job),
-            asks=verb not in AT_ONCE,
+            asks=verb not in at_once,
         )
-        for verb in allowed
-        if site.may(request, verb)
+        for verb in verbs
     ]
+    return buttons, warnings
 
 
 def _form(verb: str, job: Any) -> Any:

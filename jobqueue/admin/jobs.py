@@ -53,7 +53,7 @@ class JobColumns:
     def state_column(self, job: Any) -> Any:
         return marks.lines([marks.badge(job.state), self.attempts_column(job)])
 
-    @admin.display(description=_("queue, priority"))
+    @admin.display(description=_("queue"))
     def queue_column(self, job: Any) -> Any:
         priority = _("priority %(priority)s") % {"priority": f"{job.priority:+}"}
         return marks.lines([marks.dotted(job.queue, 60), job.priority and marks.note(priority)])

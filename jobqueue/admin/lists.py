@@ -72,6 +72,7 @@ class KeysetChangeList(NamedChangeList):
     """A list with "older" and "newer" instead of numbered pages."""
 
     is_keyset = True
+    shows_times = True
     order_text = gettext_lazy("The newest first.")
     page: ListPage
 

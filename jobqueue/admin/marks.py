@@ -128,6 +128,8 @@ def _two_units(seconds: int) -> str:
 
 def ago(seconds: float) -> str:
     """Return how long ago something was."""
+    if seconds < 1:
+        return _("just now")
     return _("%(span)s ago") % {"span": span(seconds)}
 
 

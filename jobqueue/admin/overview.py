@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 from jobqueue import control, permissions
 from jobqueue.admin import home, marks
 from jobqueue.disclosure import shown_sentence
+from jobqueue.engine.rollup_windows import RATE_MINUTES
 from jobqueue.engine.statistics import totals
 from jobqueue.exceptions import JobQueueError
 from jobqueue.filters import Filter, term
@@ -113,23 +114,38 @@ def _facts(request: HttpRequest, current: control.Status, hour: Any) -> list[tup
         (_("Oldest ready job"), _oldest(request, current)),
         (
             _("Workers alive"),
-            _("%(count)s, and %(leaving)s draining") % {"count": len(taking), "leaving": leaving}
-            if leaving
-            else str(len(taking)),
+            _and_draining(len(taking), leaving),
         ),
         (
             _("Slots"),
             marks.explained(
-                sum(worker.slots for worker in taking), _("(jobs that they run at once)")
+                _and_draining(
+                    sum(worker.slots for worker in taking),
+                    sum(worker.slots for worker in workers if worker.draining),
+                ),
+                _("(jobs that they run at once)"),
             ),
         ),
-        (_("Attempts a minute"), f"{hour.per_minute:,.1f}"),
+        (
+            _("Attempts a minute"),
+            marks.explained(
+                f"{hour.per_minute:,.1f}",
+                _("(in the last %(minutes)s minutes)") % {"minutes": RATE_MINUTES},
+            ),
+        ),
         (_("Attempts in the last hour"), f"{hour.attempts:,}"),
         (_("Of these failed"), f"{failed:,}"),
         (_("Lost with a worker, redone"), f"{lost:,}"),
         (_("Waited, p50 and p95"), _both(hour.wait)),
         (_("Ran, p50 and p95"), _both(hour.run)),
     ]
+
+
+def _and_draining(count: int, draining: int) -> str:
+    """Return how many there are that take jobs, and how many that only end theirs."""
+    if not draining:
+        return str(count)
+    return _("%(count)s, and %(leaving)s draining") % {"count": count, "leaving": draining}
 
 
 def _oldest(request: HttpRequest, current: control.Status) -> Any:
@@ -145,11 +161,12 @@ def _oldest(request: HttpRequest, current: control.Status) -> Any:
     return marks.explained(shown, _("(paused)")) if queue.paused else shown
 
 
-def _both(spread: Any) -> str:
-    """Return two percentiles; none of a few samples."""
+def _both(spread: Any) -> Any:
+    """Return two percentiles of the last hour; none of a few samples."""
     if spread.count < HANDFUL:
         return marks.NOTHING
-    return f"{marks.span(spread.p50)} / {marks.span(spread.p95)}"
+    both = f"{marks.span(spread.p50)} / {marks.span(spread.p95)}"
+    return marks.explained(both, _("(in the last hour)"))
 
 
 def _url(request: HttpRequest, model: str, page: str = "changelist", *args: Any) -> str:

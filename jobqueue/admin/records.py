@@ -31,7 +31,7 @@ from jobqueue.admin.record_filters import (
 from jobqueue.admin.tracebacks import own_frames
 from jobqueue.disclosure import READ_AHEAD, shown_error
 from jobqueue.filters import shown_filter, term
-from jobqueue.models import Attempt, Job, Worker
+from jobqueue.models import Attempt, BulkOperation, BulkState, Job, Worker
 from jobqueue.models.fields import DocumentText
 from jobqueue.redaction import redact_text
 
@@ -57,6 +57,21 @@ class RecordAdmin(OperationsAdmin):
         """Send whoever asks for a row that is not there to the list."""
         self.message_user(request, _("There is no such row. It may have been pruned."))
         return HttpResponseRedirect(self.url("changelist"))
+
+
+class ActionChangeList(KeysetChangeList):
+    """A page of actions; those that began a bulk operation, with how far that is."""
+
+    def rows(self, keys: list[Any]) -> list[Any]:
+        found = super().rows(keys)
+        numbers = {row.pk: BULK_TARGET.fullmatch(row.target) for row in found}
+        wanted = {int(number[1]) for number in numbers.values() if number}
+        rows = BulkOperation.objects.using(self.root_queryset.db).filter(pk__in=wanted)
+        named = rows.only("action", "state", "total", "total_is_capped") if wanted else ()
+        begun = {operation.action: operation for operation in named}
+        for row in found:
+            row.operation = begun.get(row.pk)
+        return found
 
 
 class ActionAdmin(RecordAdmin):
@@ -103,9 +118,20 @@ class ActionAdmin(RecordAdmin):
     def surface_column(self, action: Any) -> Any:
         return words.surface(action.surface)
 
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[KeysetChangeList]:
+        return ActionChangeList
+
     @admin.display(description=gettext_lazy("how many"))
     def count_column(self, action: Any) -> Any:
-        return marks.number(action.count)
+        """Return how many jobs were changed; of how many, where an operation has not finished."""
+        operation = action.operation
+        if operation is None or operation.state == BulkState.FINISHED:
+            return marks.number(action.count)
+        return _("%(count)s of %(total)s, %(state)s") % {
+            "count": marks.number(action.count),
+            "total": f"{operation.total:,}{'+' * operation.total_is_capped}",
+            "state": words.state(operation.state),
+        }
 
     @admin.display(description=gettext_lazy("target"))
     def target_column(self, action: Any) -> Any:
@@ -280,6 +306,8 @@ def _jobs_url(site: RecordAdmin, key: str, value: str) -> str:
 
 class TagChangeList(KeysetChangeList):
     """A page of tags, each with its job."""
+
+    shows_times = False
 
     def rows(self, keys: list[Any]) -> list[Any]:
         found = super().rows(keys)

@@ -39,6 +39,12 @@ RUNNING = gettext_lazy(
     "last run has done can happen twice."
 )
 
+AT_ONCE = {
+    "enable": gettext_lazy("At once: it ticks from the next tick on."),
+    "disable": gettext_lazy("At once: it makes no job until it is enabled."),
+}
+"""What a button does that does not ask."""
+
 
 def _switch(verb: str, label: Any, question: Any = "") -> Callable[..., Any]:
     @admin.action(permissions=[verb], description=label)
@@ -250,6 +256,7 @@ class ScheduleAdmin(ScheduleColumns, OperationsAdmin):
                 "url": self.url("turn", row.pk, turn),
                 "label": words.verb(TURNS[turn]),
                 "meaning": RUNNING if turn == "run" else "",
+                "note": AT_ONCE.get(turn, ""),
                 "asks": turn in ("run", "delete"),
             }
             for turn in turns

@@ -50,7 +50,7 @@ class SubmitForm(forms.Form):
         input_formats=["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M"],
     )
     tags = forms.CharField(
-        label=gettext_lazy("Tags"), required=False, help_text=gettext_lazy("Apart by spaces.")
+        label=gettext_lazy("Tags"), required=False, help_text=gettext_lazy("Separated by spaces.")
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -31,7 +31,7 @@ def timeline(job: Any, attempts: Sequence[Any], actions: Sequence[Any]) -> list[
 
 def _of_attempt(attempt: Any) -> Moment:
     took = marks.span((attempt.finished_at - attempt.started_at).total_seconds())
-    text = _("Attempt %(number)s, %(took)s") % {"number": attempt.number, "took": took}
+    text = _("Attempt %(number)s ended after %(took)s") % {"number": attempt.number, "took": took}
     return _entry(attempt.finished_at, attempt.outcome, text)
 
 

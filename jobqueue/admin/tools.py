@@ -33,8 +33,22 @@ def matching_links(request: HttpRequest, cl: Any) -> dict[str, Any]:
     states = states_of(cl.chosen, cl.default_states)
     query = urlencode({"filter": text, "next": request.get_full_path()})
     verbs = [
-        {"label": words.verb(verb), "url": f"{site.url_of('job', 'matching', verb)}?{query}"}
+        {
+            "label": _label(verb, cl),
+            "tone": words.tone_of(verb),
+            "url": f"{site.url_of('job', 'matching', verb)}?{query}",
+        }
         for verb in BULK_FORMS
         if states & BULK_VERBS[verb].sources and site.may(request, verb)
     ]
     return {"verbs": verbs, "filter": marks.visible(text)}
+
+
+def _label(verb: str, cl: Any) -> str:
+    """Return what a verb is called; for how many jobs it is, where this page lists all."""
+    if cl.page.older is not None or cl.page.newer is not None or cl.page.is_partial:
+        return words.verb(verb)
+    count = sum(job.state in BULK_VERBS[verb].sources for job in cl.result_list)
+    if not count:
+        return words.verb(verb)
+    return _("%(verb)s: %(count)s") % {"verb": words.verb(verb), "count": marks.number(count)}

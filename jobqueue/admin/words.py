@@ -135,9 +135,13 @@ VERBS: Mapping[str, Any] = {
     "stop bulk": _("Stop bulk operation"),
     "resume bulk": _("Resume bulk operation"),
 }
+GIVES_UP = frozenset({"cancel", "discard"})
+"""Verbs after which a job does not run any more."""
 MEANINGS: Mapping[str, Any] = {
     "requeue": _("The same job gets a new budget of attempts. Its recorded steps are kept."),
-    "discard": _("It is given up: no dead letter any more, and pruned as cancelled jobs are."),
+    "discard": _(
+        "It is given up: a cancelled job from then on, no dead letter, and pruned in time."
+    ),
     "run_now": _("It is due now, instead of at its time."),
     "run_again": _(
         "Makes a second job with the same task and arguments. What this one has done, such as a "
@@ -213,6 +217,11 @@ def verb(name: str) -> str:
     if inner != name:
         return gettext("Bulk: %(verb)s") % {"verb": verb(inner)}
     return name
+
+
+def tone_of(verb: str) -> str:
+    """Return the class of a button for a verb, "" for that of others."""
+    return "jq-bad" if verb in GIVES_UP else ""
 
 
 def done(what: str) -> str:

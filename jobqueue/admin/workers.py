@@ -135,7 +135,7 @@ class WorkerAdmin(OperationsAdmin):
     def queues_column(self, worker: Any) -> Any:
         return queues_text(worker)
 
-    @admin.display(description=gettext_lazy("busy, jobs a minute"))
+    @admin.display(description=gettext_lazy("busy, attempts a minute"))
     def busy_column(self, worker: Any) -> Any:
         rate = f"{worker.rate.per_minute:.1f}" if worker.rate else marks.NOTHING
         a_minute = _("%(rate)s a minute") % {"rate": rate}

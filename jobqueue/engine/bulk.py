@@ -31,6 +31,7 @@ from jobqueue.exceptions import BulkOperationNotFound, InvalidArgument, WrongSta
 from jobqueue.filters import bindings_of, parse, pinned
 from jobqueue.models import Action, BulkOperation, BulkState
 from jobqueue.plan import LATEST
+from jobqueue.states import State
 from jobqueue.storage import Storage
 
 Ids = Iterable[UUID | str]
@@ -73,18 +74,24 @@ def preview(
     desk = Desk(Actor("preview", "shell"), backend)
     choice = _choice(desk, verb, filter, ids)
     jobs = choice.jobs(desk.database)
-    count = _count(jobs, COUNT_CAP + 1)
+    found = _count(jobs, COUNT_CAP + 1)
+    count = min(found, COUNT_CAP)
     some = jobs.values("id")[:COUNT_CAP]
     groups = jobs.model.objects.using(desk.database).filter(id__in=some)
     return Preview(
         verb=verb,
         filter=str(choice.chosen or ""),
-        count=min(count, COUNT_CAP),
-        is_capped=count > COUNT_CAP,
-        by_state=_top(groups, "state"),
+        count=count,
+        is_capped=found > COUNT_CAP,
+        by_state=_of_only(choice.states, count) or _top(groups, "state"),
         by_queue=_top(groups, "queue"),
         by_task=_top(groups, "task"),
     )
+
+
+def _of_only(states: frozenset[State], count: int) -> dict[str, int]:
+    """Return how many jobs there are by state where one state alone is asked for: no query."""
+    return {state.value: count for state in states} if len(states) == 1 and count else {}
 
 
 def start(

@@ -115,7 +115,7 @@ def paused(current: Status) -> Iterator[Finding]:
                 f"{_paused_ago(current, queue)}: "
                 f"{queue.paused_reason or 'no reason'}; "
                 f"{numbered(queue.ready, 'job waits', 'jobs wait')} in it.",
-                way_out=f"To let its jobs run again: manage.py jobs resume {queue.name}.",
+                way_out=f"To resume it, once that is over: manage.py jobs resume {queue.name}.",
                 subject=queue.name,
                 count=queue.ready,
                 seconds=queue.oldest_ready_seconds,

@@ -9,9 +9,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from jobqueue.filters import Filter, term
+from jobqueue.limits import queue_key
 from jobqueue.models import (
     Action,
     BulkOperation,
+    Limit,
     LogLine,
     Progress,
     Queue,
@@ -26,8 +28,8 @@ from project.pictures.course import Course
 from project.pictures.lives import Life
 from project.pictures.story import Failure
 
-STEP_SECONDS = 0.6
-"""Of the only step of an operation that was carried out."""
+STEP_SECONDS = 1.4
+"""From the begin of an operation until its first step, the only one that was carried out."""
 RETRIES_SECONDS = 2 + 4 + 8 + 16
 """Between the first step that failed and the last."""
 STOPPED_BY = "OperationalError: canceling statement due to statement timeout"
@@ -51,6 +53,7 @@ def write(course: Course) -> dict[str, Any]:
         paused_by="kim",
         paused_reason=reason,
     )
+    _limit(course)
     report = next(life for life in course.lives if life.by)
     _act("lee", "run_schedule", course.ago(story.REPORTED), story.SCHEDULE, job_id=report.id)
     _report(course, report)
@@ -75,6 +78,14 @@ def _act(
         target=target,
         job_id=job_id,
         detail=detail or None,
+    )
+
+
+def _limit(course: Course) -> None:
+    at, key = course.ago(story.LIMITED), queue_key(story.QUEUES[story.MAIL])
+    _act("kim", "set_limit", at, key, running=story.LIMIT, reason=story.LIMITED_WHY)
+    Limit.objects.create(
+        key=key, running=story.LIMIT, set_by="kim", set_at=at, set_reason=story.LIMITED_WHY
     )
 
 
@@ -124,11 +135,11 @@ def _discard(course: Course) -> None:
 
 
 def _requeue(course: Course) -> BulkOperation:
-    began, done = course.ago(story.REQUEUED), len(course.requeued)
-    failed = began + timedelta(seconds=STEP_SECONDS + RETRIES_SECONDS)
+    stepped, done = course.ago(story.REQUEUED), len(course.requeued)
+    failed = stepped + timedelta(seconds=RETRIES_SECONDS)
     return _bulk(
         "requeue",
-        began,
+        stepped - timedelta(seconds=STEP_SECONDS),
         done,
         _dead(story.NO_MAIL),
         parameters={"spread": story.SPREAD_SECONDS},
@@ -136,7 +147,7 @@ def _requeue(course: Course) -> BulkOperation:
         counts={"requeued": done},
         state="failed",
         cursor=course.requeued[-1].id,
-        paced_from=began,
+        paced_from=stepped,
         failures=5,
         error=STOPPED_BY,
         wait_until=failed + timedelta(seconds=32),

@@ -3,4 +3,6 @@
 from project.pictures.clock import stop
 from project.settings import *  # noqa: F403
 
+ROOT_URLCONF = "project.pictures.urls"
+
 stop()

@@ -35,6 +35,9 @@ REPORTED = 3.5
 REQUEUED = 3
 """Lee requeued all dead letters of the outage; the operation failed after its first step."""
 REQUEUED_SHARE, SPREAD_SECONDS = 0.4, 600.0
+LIMITED, LIMIT = 5, 10
+"""Kim let at most so many mails be sent at once."""
+LIMITED_WHY = "go easy on the provider"
 DRAINED = 2
 """Kim drained a worker."""
 
@@ -94,12 +97,12 @@ NO_MAIL = Failure(
 )
 NO_KETTLES = Failure(
     error_class="project.shop.stock.OutOfStock",
-    message="0 of 'kettle' left on the shelf",
+    message="out of stock: kettle",
     frames="""\
   File "/srv/shop/project/shop/tasks.py", line 41, in reserve_stock
     shelf.take(order.sku, order.quantity)
   File "/srv/shop/project/shop/stock.py", line 22, in take
-    raise OutOfStock(f"{left} of {sku!r} left on the shelf")
+    raise OutOfStock(f"out of stock: {sku}")
 """,
     seconds=SECONDS[STOCK],
 )

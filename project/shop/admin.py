@@ -26,6 +26,7 @@ class OrderAdmin(JobsOfObject, ReadOnlyAdmin):
     jobs_tag = "order:{pk}"
     list_display = ["id", "sku", "quantity", "email", "amount_cents", "marked", "created_at"]
     list_filter = ["marked"]
+    exclude = ["marked"]  # a switch of the demo, and nothing of the shop
 
 
 @admin.register(StockMovement)

@@ -26,6 +26,7 @@ def folded(text: str, address: str) -> str:
 
 
 def test_running_as_a_new_job_asks_and_requeueing_does_not(admin):
+    register(storage_for(connection, options_for("default")))
     subject = job("dead")
     text = admin.get(page("job", subject.pk)).text
     assert folded(text, page("job", subject.pk, "do", "run_again"))
@@ -34,6 +35,10 @@ def test_running_as_a_new_job_asks_and_requeueing_does_not(admin):
     assert f'action="{requeue}"' in text
     assert not folded(text, requeue)
     assert "The same job gets a new budget" in text
+    Worker.objects.all().delete()
+    text = admin.get(page("job", subject.pk)).text
+    assert "No worker is alive" in text
+    assert folded(text, requeue)
 
 
 @pytest.mark.parametrize("key", [None, "mail"], ids=["list", "page"])
@@ -63,7 +68,7 @@ def test_draining_a_worker_asks_and_names_what_nobody_else_serves(others, says, 
         key = register(storage_for(connection, options_for("default")))
         Worker.objects.filter(pk=key).update(**other)
     asked = folded(admin.get(page("worker", one.pk)).text, page("worker", one.pk, "drain"))
-    assert "claims nothing more" in asked
+    assert f'action="{page("worker", one.pk, "drain")}"' in asked
     assert says in asked
     assert ("No other worker" in asked) == bool(says)
 
@@ -121,6 +126,19 @@ def test_before_jobs_run_into_an_outage_it_is_said(admin):
         assert (said in admin.get(page("job", "matching", verb), chosen).text) is known
 
 
+@pytest.mark.parametrize("where", ["matching", "errorgroup", "bulkoperation"])
+def test_the_same_is_said_wherever_an_error_is_requeued(where, admin):
+    keys = everything()
+    chosen = f"fingerprint:{FINGERPRINT} state:dead"
+    BulkOperation.objects.update(state="failed", filter=chosen)
+    minute = datetime.now(UTC).replace(second=0, microsecond=0)
+    failing = ErrorGroup.objects.get().task
+    Rollup.objects.create(seconds=60, kind="task", at=minute, name=failing, failed=40)
+    url = page("job", "matching", "requeue")
+    url = f"{url}?filter={chosen}" if where == "matching" else page(where, keys[where])
+    assert f"40 of 40 attempts of {failing} failed" in admin.get(url).text
+
+
 def test_before_one_job_runs_the_same_is_said_on_its_page(admin, django_assert_max_num_queries):
     failing, other = job("dead", task="shop.mail", queue="mail"), job("retrying")
     done, doomed = job("succeeded"), job("running")
@@ -155,7 +173,7 @@ def test_before_an_operation_goes_on_it_is_said_for_how_many_jobs_and_what_stopp
     assert not asked["running"]
     for state in ("stopped", "failed"):
         assert "Resume: 6 jobs left" in asked[state]
-        assert "Requeue: it goes on with those" in asked[state]
+        assert "Requeue: it goes on with the jobs that are left" in asked[state]
     told = "a step failed 5 times in a row, at last with: "
     assert f'{told}<bdi class="jq-message">OperationalError: it took' in admin.get(url).text
     assert "OperationalError: it took" in admin.get(page("bulkoperation")).text

@@ -18,6 +18,7 @@ from jobqueue.models import (
     BulkOperation,
     ErrorGroup,
     Job,
+    Limit,
     LogLine,
     Progress,
     Queue,
@@ -41,6 +42,7 @@ def test_every_page_tells_the_same_story():
     counts_agree()
     attempts_agree_with_their_jobs()
     nothing_started_where_nothing_could()
+    the_limit_held()
     operations_count_what_they_did()
     the_job_of_the_pictures_is_told_in_order(Job.objects.get(pk=keys["job"]))
     rows_lie_in_the_order_of_time()
@@ -98,6 +100,16 @@ def nothing_started_where_nothing_could():
         if worker.dead:
             assert not running
             assert not runs.filter(started_at__gt=worker.heartbeat_at)
+
+
+def the_limit_held():
+    limit = Limit.objects.get()
+    mails = Attempt.objects.filter(task=story.MAIL, finished_at__gt=limit.set_at)
+    times = mails.values_list("started_at", "finished_at")
+    running = list(Job.objects.filter(task=story.MAIL, state="running"))
+    for at in [start for start, _end in times if start > limit.set_at]:
+        begun = sum(job.claimed_at <= at for job in running)
+        assert begun + sum(start <= at < end for start, end in times) <= limit.running
 
 
 def operations_count_what_they_did():

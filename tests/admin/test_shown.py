@@ -10,7 +10,8 @@ from django.utils import timezone
 
 from jobqueue import control
 from jobqueue.admin import JobsOfObject
-from jobqueue.models import Action, Job, JobTag, Limit
+from jobqueue.admin.base import OperationsAdmin
+from jobqueue.models import Action, BulkOperation, Job, JobTag, Limit
 from jobqueue.redaction import hide_secrets
 from tests.admin import tasks  # noqa: F401 - registers what staff may plan
 from tests.admin.making import NOW, around, everything, job, page
@@ -226,4 +227,26 @@ def test_a_key_without_numbers_of_its_own_has_those_of_its_limit(as_staff):
     job("blocked", limit_key="customer:42", reason="limit")
     text = as_staff("view_limit").get(page("limit", "customer:42")).text
     assert "at most 3 at once, as for each key of customer" in text
-    assert "<dt>Running</dt><dd>1</dd><dt>Wait for room</dt><dd>1</dd>" in text
+    assert "<dt>Running</dt><dd>1</dd><dt>Waiting for room</dt><dd>1</dd>" in text
+
+
+def test_an_operation_that_has_not_finished_is_listed_with_how_far_it_came(admin):
+    one = BulkOperation.objects.get(pk=everything()["bulkoperation"])
+    told = Action.objects.create(
+        at=NOW, actor="lee", surface="admin", verb="bulk requeue", count=3,
+        target=f"bulk operation {one.pk}",
+    )  # fmt: skip
+    BulkOperation.objects.update(action=told.pk, state="failed", failures=5, error="it took long")
+    assert "3 of 10, failed" in admin.get(page("action")).text
+    BulkOperation.objects.update(state="finished", ended_at=NOW)
+    assert "3 of 10" not in admin.get(page("action")).text
+
+
+def test_the_links_below_a_list_say_for_how_many_jobs_where_the_page_shows_all(admin, monkeypatch):
+    for state in ("ready", "ready", "running"):
+        job(state)
+    text = admin.get(page("job")).text
+    assert ">Cancel: 3…<" in text
+    assert ">Run now: 2…<" in text
+    monkeypatch.setattr(OperationsAdmin, "list_per_page", 2)
+    assert ">Cancel…<" in admin.get(page("job")).text

@@ -75,7 +75,7 @@ def requeue_over_ten_minutes(page, dead: str) -> None:
     page.fill("input[name=spread]", "10")
     page.click("button.jq-go")
     assert "/bulkoperation/" in page.url
-    until(page, rf"{dead} of {dead} jobs have had their turn")
+    until(page, rf"{dead} of {dead} jobs processed")
     text = page.inner_text("#content")
     assert re.search(rf"requeued\s+{dead}", text), text
     say("requeued: all dead letters of this error, spread over ten minutes, watched to the end")

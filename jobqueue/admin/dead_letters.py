@@ -7,9 +7,8 @@ from uuid import UUID
 
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
-from django.utils.html import format_html
-from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 
 from jobqueue.admin import marks
 from jobqueue.admin.job_actions import DISCARD, REQUEUE, export_selected
@@ -49,21 +48,22 @@ class DeadLetterAdmin(JobAdmin):
         "error_column",
         "queue_column",
         "attempts_column",
-        "suspicions_column",
+        "enqueued_column",
         "died_column",
     ]
     list_filter = [QueueFilter, TaskFilter, DiedFilter, ErrorFilter, PoisonFilter]
     actions = (REQUEUE, DISCARD, export_selected)
 
-    @admin.display(description=_("suspicions"))
-    def suspicions_column(self, job: Any) -> Any:
-        return job.suspicions or marks.nothing(0)
+    @admin.display(description=_("attempts"))
+    def attempts_column(self, job: Any) -> Any:
+        """Return how many failed, and how many workers were lost while they ran it, if any."""
+        told = ngettext("%(count)s suspicion", "%(count)s suspicions", job.suspicions)
+        suspicions = job.suspicions and marks.note(told % {"count": job.suspicions})
+        return marks.lines([super().attempts_column(job), suspicions])
 
     @admin.display(description=_("died"))
     def died_column(self, job: Any) -> Any:
-        """Return when a job died, and when it was enqueued, by which the list is sorted."""
-        enqueued = format_html(gettext("enqueued {at}"), at=marks.moment(job.enqueued_at))
-        return marks.lines([marks.moment(job.finished_at), marks.note(enqueued)])
+        return marks.moment(job.finished_at)
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[DeadChangeList]:
         return DeadChangeList

@@ -159,11 +159,13 @@ def _failures(job: Any, attempts: Sequence[Any]) -> str:
     numbers = {"all": f"{charged}{least}", "failed": job.failures, "most": job.max_attempts}
     was_requeued = charged > job.failures
     if job.max_attempts is None and was_requeued:
-        return _("%(all)s, %(failed)s since it was requeued; without a limit") % numbers
+        return _("%(all)s, %(failed)s of them since it was requeued; without a limit") % numbers
     if job.max_attempts is None:
         return _("%(failed)s, without a limit") % numbers
     if was_requeued:
-        told = _("%(all)s, %(failed)s since it was requeued; %(most)s make it a dead letter")
+        told = _(
+            "%(all)s, %(failed)s of them since it was requeued; %(most)s make it a dead letter"
+        )
         return told % numbers
     return _("%(failed)s; %(most)s make it a dead letter") % numbers
 

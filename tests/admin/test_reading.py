@@ -49,7 +49,7 @@ def test_failures_before_a_requeue_are_told_apart(admin):
     subject = job("dead", attempts=2, fence=2)
     attempt(subject, 1), attempt(subject, 2)
     assert (
-        "<dd>2, 1 since it was requeued; 5 make it a dead letter"
+        "<dd>2, 1 of them since it was requeued; 5 make it a dead letter"
         in admin.get(page("job", subject.pk)).text
     )
     Job.objects.update(failures=2)

@@ -77,7 +77,9 @@ class WorkerStatus:
 
 @dataclass(frozen=True, slots=True)
 class DeadWorker:
-    """One process that died lately, how long ago, and why. seen_at: its last heartbeat."""
+    """One process that died lately, how long ago, and why. seen_at: its last heartbeat; died_at:
+    when it was declared dead.
+    """
 
     id: UUID
     kind: str
@@ -88,6 +90,7 @@ class DeadWorker:
     reason: str
     started_at: datetime | None = None
     seen_at: datetime | None = None
+    died_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -325,6 +328,7 @@ def _dead_workers(database: str) -> tuple[DeadWorker, ...]:
             reason=row.dead_reason,
             started_at=row.started_at,
             seen_at=row.heartbeat_at,
+            died_at=row.dead_at,
         )
         for row in rows.defer("tasks")[:MAX_LISTED]
     )

@@ -153,7 +153,7 @@ def test_workers_are_listed_with_what_they_do(viewer, storage):
     assert (alive["id"], alive["name"], alive["running"]) == (str(worker), "mail-1", 1)
     (gone,) = found["dead"]
     assert (gone["name"], gone["reason"]) == ("mail-0", "lease ran out")
-    assert gone["started_at"] <= gone["seen_at"]
+    assert gone["started_at"] <= gone["seen_at"] <= gone["died_at"]
 
 
 def test_worker_is_drained_once(operator, storage):

@@ -19,7 +19,7 @@ import requests
 from project.demo.plan import PROCESSES, SUPERVISORS
 from project.pictures.camera import browser, missing
 from tests.browser.demo_run import demo_run
-from tests.browser.looking import total_and_parts
+from tests.browser.looking import parts_in_words
 from tests.browser.stage import ROOT, Client, Stage, signed_in, stage, wait_until
 
 DELIVERY = "project.shop.tasks.book_delivery"
@@ -67,7 +67,7 @@ def take_demo(started: Any, folder: Path) -> None:
         page.goto(f"{run.base}{OVERVIEW}")
         print(run.table(), flush=True)
         jobs = run.jobs()
-        wait_until(lambda: total_and_parts(page)[:2] == [jobs, jobs], "all are counted", 60)
+        wait_until(lambda: parts_in_words(page) == [jobs, 0, 0, 0], "all are counted", 60)
         crew = SUPERVISORS * PROCESSES
         wait_until(lambda: page.locator(ALIVE).count() == crew, "all workers are back", 60)
         pace = page.locator(".legend b").first

@@ -9,7 +9,7 @@ import { AreaClosed, Bar, LinePath } from "@visx/shape";
 import { useNow } from "../app/clock";
 import { useZone } from "../app/preferences";
 import { clock, duration, number, short } from "../lib/format";
-import { BAR_MS, bars, KEPT_MS, type Pulse, rate, type Sample } from "../live/pulse";
+import { BAR_MS, bars, KEPT_MS, type Pulse, RATE_MS, rate, type Sample } from "../live/pulse";
 import { Axes, MARGIN } from "./Axes";
 import { ChartFrame } from "./ChartFrame";
 
@@ -39,15 +39,16 @@ export function PulseChart({ pulse, marks }: { pulse: Pulse; marks: readonly Mar
   const shown = marks.filter((mark) => mark.at >= since);
   const pace = short(rate(pulse));
   const [ready, running] = [last?.ready ?? 0, last?.running ?? 0];
+  const recently = `last ${duration(RATE_MS / 1_000)}`;
   const formatX = (at: Date) => clock(at, zone, true);
 
   return (
     <ChartFrame
       title="The last 2 minutes"
-      summary={`Now ${pace} attempts end per second, ${running} jobs run, ${ready} are ready; ${shown.length} workers died.`}
+      summary={`In the ${recently} ${pace} attempts ended per second; now ${running} jobs run, ${ready} are ready; ${shown.length} workers died.`}
       height={HEIGHT}
       legend={[
-        { name: "attempts ended per second", color: ENDED, value: pace },
+        { name: `attempts ended per second, ${recently}`, color: ENDED, value: pace },
         { name: "jobs running", color: RUNNING, value: short(running) },
         { name: "jobs ready", color: READY, value: short(ready) },
         { name: "worker deaths", color: DIED, value: number(shown.length) },

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { replacements } from "./crew";
+import { deathMarks, replacements } from "./crew";
 
 const now = Date.parse("2026-07-14T10:00:00Z");
 const ago = (seconds: number) => new Date(now - seconds * 1_000).toISOString();
@@ -33,4 +33,15 @@ it("takes one start for one replacement, where processes share a name", () => {
 it("takes no worker of another kind, nor one that was there before", () => {
   const scheduler = { ...here("one", 3, 10), kind: "scheduler" };
   expect(replacements([scheduler, here("one", 4, 60)], [gone("one", 1, 90, 30)]).size).toBe(0);
+});
+
+it("marks a death at its own time, however old the answer, and nothing else", () => {
+  const dead = { ...here("one", 7, 90), host: "here", died_at: ago(12), reason: "killed" };
+  const early = { ...dead, dead_seconds: 12 };
+  const late = { ...dead, dead_seconds: 14.4 };
+  const stopped = { ...dead, pid: 8, reason: "stopped" };
+  const reaper = { ...dead, pid: 9, kind: "reaper" };
+  const mark = { at: now - 12_000, label: "one (7) died" };
+  expect(deathMarks([early, stopped, reaper])).toEqual([mark]);
+  expect(deathMarks([late])).toEqual([mark]);
 });

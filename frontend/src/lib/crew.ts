@@ -1,4 +1,6 @@
-/** Which workers have come in the place of those that went. Pure. */
+/** Which workers died when, and which have come in the place of those that went. Pure. */
+
+import { hasStopped } from "./words";
 
 export interface Gone {
   id: string;
@@ -44,3 +46,24 @@ export function replacements(
   }
   return found;
 }
+
+export interface Dead {
+  kind: string;
+  name: string;
+  host: string;
+  pid: number;
+  died_at: string;
+  reason: string;
+}
+
+/**
+ * Where the deaths of workers stand in a chart, on the server's clock. Not by their age: an answer that was long
+ * on its way would move them.
+ */
+export const deathMarks = (dead: readonly Dead[]): { at: number; label: string }[] =>
+  dead
+    .filter((one) => one.kind === "worker" && !hasStopped(one))
+    .map((worker) => ({
+      at: Date.parse(worker.died_at),
+      label: `${worker.name || worker.host} (${worker.pid}) died`,
+    }));

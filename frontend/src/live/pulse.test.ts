@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { bars, beaten, KEPT_MS, NO_PULSE, rate } from "./pulse";
+import { bars, beaten, KEPT_MS, NO_PULSE, RATE_MS, rate } from "./pulse";
 
 const stats = (ready: number, attempts: number) => ({
   counts: { ready: { value: ready, relation: "eq" as const } },
@@ -46,4 +46,14 @@ it("draws attempts a second, however far apart samples are, and nothing that is 
     { from: 4_000, perSecond: 2 },
   ]);
   expect(bars(NO_PULSE)).toEqual([]);
+});
+
+it("tells a rate of the last seconds alone, which is none as soon as nothing ended in them", () => {
+  let pulse = beaten(NO_PULSE, stats(90, 0), 0);
+  pulse = beaten(pulse, stats(0, 90), 1_000);
+  expect(rate(pulse)).toBe(90);
+  for (let at = 2_000; at <= RATE_MS; at += 1_000) pulse = beaten(pulse, stats(0, 90), at);
+  expect(rate(pulse)).toBe(18);
+  pulse = beaten(pulse, stats(0, 90), RATE_MS + 1_000);
+  expect(rate(pulse)).toBe(0);
 });

@@ -46,8 +46,11 @@ export function beaten(pulse: Pulse, stats: StatsChange, at: number): Pulse {
   return { samples: [...kept, sample], attempts };
 }
 
-/** Attempts that ended per second in the last `ms` that were told. */
-export function rate({ samples }: Pulse, ms = 10_000): number {
+/** Over which a rate is told: wherever it stands, its window stands beside it. */
+export const RATE_MS = 5_000;
+
+/** Attempts that ended per second in the last `ms` that were told: 0 as soon as none ended in them. */
+export function rate({ samples }: Pulse, ms = RATE_MS): number {
   const last = samples.at(-1);
   const first = samples.find((one) => last !== undefined && last.at - one.at <= ms);
   if (first === undefined || last === undefined) return 0;

@@ -56,7 +56,8 @@ class DeadWorkerDocument(Document):
     pid = serializers.IntegerField()
     started_at = serializers.DateTimeField()
     seen_at = serializers.DateTimeField(help_text="Its last heartbeat.")
-    dead_seconds = serializers.FloatField()
+    died_at = serializers.DateTimeField(help_text="When it was declared dead, or had stopped.")
+    dead_seconds = serializers.FloatField(help_text="Since then, as of this answer.")
     reason = serializers.CharField(allow_blank=True)
 
 
@@ -104,6 +105,7 @@ EXAMPLE = {
             "pid": 4702,
             "started_at": "2026-07-14T05:10:00Z",
             "seen_at": "2026-07-14T05:59:51Z",
+            "died_at": "2026-07-14T05:59:59Z",
             "dead_seconds": 1_201.0,
             "reason": "lease ran out",
         }
@@ -165,6 +167,7 @@ def _dead(worker: Any) -> dict[str, Any]:
         "pid": shown(worker.pid),
         "started_at": moment(worker.started_at),
         "seen_at": moment(worker.seen_at),
+        "died_at": moment(worker.died_at),
         "dead_seconds": worker.seconds,
         "reason": text(worker.reason),
     }

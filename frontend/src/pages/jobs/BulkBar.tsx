@@ -11,7 +11,7 @@ import { DEFAULT_FILTER, type JobSummary } from "../../api/jobs";
 import { bulksQuery } from "../../api/page";
 import { STATES, termOf } from "../../lib/filter";
 import { plural } from "../../lib/format";
-import { PAST } from "../../lib/words";
+import { DESTRUCTIVE, PAST } from "../../lib/words";
 import { BulkDialog, type BulkVerb, STATES_OF } from "./BulkDialog";
 import { BulkProgress } from "./BulkProgress";
 
@@ -53,7 +53,12 @@ export function BulkBar({ q, selected, rows, onClear, onDone }: Properties) {
             {isSelection ? `${plural(selected.size, "job")} selected` : "All that the filter finds"}
           </legend>
           {verbs.map(([name, label]) => (
-            <button type="button" className="small" key={name} onClick={() => setVerb(name)}>
+            <button
+              type="button"
+              className={DESTRUCTIVE.has(name) ? "small danger-quiet" : "small"}
+              key={name}
+              onClick={() => setVerb(name)}
+            >
               {label} …
             </button>
           ))}

@@ -61,7 +61,7 @@ export function JobTable({ rows, gone, selected, onSelect, onFilter }: Propertie
             <th>State</th>
             <th>Queue</th>
             <th className="number">Failures</th>
-            <th>Last error</th>
+            <th>Current error</th>
             <th>When</th>
           </tr>
         </thead>
@@ -124,7 +124,7 @@ export function JobTable({ rows, gone, selected, onSelect, onFilter }: Propertie
                 )}
               </td>
               <td
-                data-label="Last error"
+                data-label="Current error"
                 className={row.error_class === "" ? "row-error is-empty" : "row-error"}
               >
                 {row.error_class === "" ? (

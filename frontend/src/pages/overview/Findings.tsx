@@ -3,7 +3,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type Finding, findingsQuery } from "../../api/page";
+import { useZone } from "../../app/preferences";
 import { quoted } from "../../lib/filter";
+import { clock } from "../../lib/format";
 import { useLive } from "../../live/LiveContext";
 import { Badge, Loaded, Panel } from "../../ui/parts";
 
@@ -14,12 +16,17 @@ const COMMAND = /(manage\.py .+?)(?= or |\. |\.?$|[;(]| \()/;
 
 export function Findings() {
   const { mode } = useLive();
+  const zone = useZone();
   const query = useQuery({
     ...findingsQuery,
     refetchInterval: mode === "paused" ? false : LOOK_MS,
   });
+  // The figures in it are as old as the look, those below it are pushed: they may differ.
+  const looked = query.data && (
+    <span className="quiet">looked at {clock(query.dataUpdatedAt, zone, true)}</span>
+  );
   return (
-    <Panel title="What is wrong now">
+    <Panel title="What is wrong now" tools={looked}>
       <Loaded query={query}>
         {({ results }) =>
           results.length === 0 ? (

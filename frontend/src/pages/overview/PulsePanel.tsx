@@ -2,9 +2,8 @@
 
 import { useQuery } from "@tanstack/react-query";
 import { workersQuery } from "../../api/resources";
-import { serverNow } from "../../app/clock";
 import { PulseChart } from "../../charts/PulseChart";
-import { hasStopped } from "../../lib/words";
+import { deathMarks } from "../../lib/crew";
 import { usePulse, useStats } from "../../live/useStats";
 
 export default function PulsePanel() {
@@ -12,12 +11,7 @@ export default function PulsePanel() {
   const stats = useStats();
   const workers = useQuery(workersQuery);
   if (stats === null && pulse.samples.length === 0) return null;
-  const readAt = workers.dataUpdatedAt + serverNow() - Date.now();
-  const died = (workers.data?.dead ?? []).filter((worker) => !hasStopped(worker));
-  const marks = died.map((worker) => ({
-    at: readAt - worker.dead_seconds * 1_000,
-    label: `${worker.name || worker.host} (${worker.pid}) died`,
-  }));
+  const marks = deathMarks(workers.data?.dead ?? []);
   return (
     <section className="panel" aria-label="The last two minutes">
       <PulseChart pulse={pulse} marks={marks} />

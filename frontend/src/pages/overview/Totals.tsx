@@ -8,7 +8,7 @@ import { useNow } from "../../app/clock";
 import { PERIOD_SECONDS, PERIOD_WORDS, type Period } from "../../app/periods";
 import { briefCount, type Count, duration, number, percent, plural, short } from "../../lib/format";
 import { useInterval } from "../../live/LiveContext";
-import { rate } from "../../live/pulse";
+import { RATE_MS, rate } from "../../live/pulse";
 import { usePulse, useStats } from "../../live/useStats";
 import { Icon, type IconName } from "../../ui/Icon";
 import { Panel, Trouble } from "../../ui/parts";
@@ -35,7 +35,7 @@ export function Totals({ period }: { period: Period }) {
   return (
     <div className="totals">
       <Panel title="Jobs">
-        <p className="sum">{sumOf(succeeded, counts, words)}</p>
+        <p className="sum">{inWords(succeeded, counts, words)}</p>
         <Shares
           parts={[
             ["succeeded", succeeded ?? 0],
@@ -71,11 +71,14 @@ function Attempts({ stats, words }: { stats: Stats | undefined; words: string })
   const { succeeded = 0, failed = 0, timed_out = 0, lost = 0 } = stats?.attempts.outcomes ?? {};
   const all = stats?.attempts.count ?? 0;
   const bad = failed + timed_out;
-  const pace = told === null ? (stats?.attempts.per_minute ?? 0) / 60 : rate(pulse);
+  const [pace, window] =
+    told === null
+      ? [(stats?.attempts.per_minute ?? 0) / 60, words]
+      : [rate(pulse), duration(RATE_MS / 1_000)];
   return (
     <Panel title={`Attempts in the last ${words}`}>
       <p className="sum wide-only">
-        A job that is tried again has several. {short(pace)} end per second now.
+        {short(pace)} ended per second in the last {window}; a job may have several.
       </p>
       <Shares
         parts={[
@@ -133,15 +136,17 @@ function useOldest(stats: Stats | undefined): number | null {
   return told.oldest_ready_at ? (now - Date.parse(told.oldest_ready_at)) / 1_000 : null;
 }
 
-/** The sum that the figures below are the parts of. */
-function sumOf(succeeded: number | undefined, counts: Counts, words: string): string {
+/**
+ * The figures below in words. No sum of them: what was committed is known as of the last rollup, the
+ * others as of the last push, and a job that ended between the two is in neither.
+ */
+function inWords(succeeded: number | undefined, counts: Counts, words: string): string {
   if (succeeded === undefined || counts === undefined) return "Counting …";
   const isExact = Object.values(counts).every((one) => one.relation === "eq");
   const [running, waiting, dead] = [["running"], WAITING, ["dead"]].map((states) =>
     totalOf(counts, states),
   );
-  const total = succeeded + totalOf(counts, STATES);
-  return `${isExact ? "" : "About "}${plural(total, "job")}: ${number(succeeded)} committed in the last ${words}, ${number(running ?? 0)} running, ${number(waiting ?? 0)} waiting, ${number(dead ?? 0)} dead.`;
+  return `${number(succeeded)} committed in the last ${words}; now ${isExact ? "" : "about "}${number(running ?? 0)} running, ${number(waiting ?? 0)} waiting, ${number(dead ?? 0)} dead.`;
 }
 
 /** The same as one bar. */

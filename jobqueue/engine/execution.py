@@ -45,7 +45,6 @@ def run_sync(run: Run, *, has_next: bool = False) -> Ended:
 
     has_next: the thread will run another at once, for which an untouched block may stay open.
     """
-    connection = connections[run.environment.options.database]
     if not run.task.atomic or signal_is_heard(task_started):
         leave_kept_block()
     heard = announce_started(run.claim)  # before the transaction: receivers are no part of the job
@@ -53,7 +52,7 @@ def run_sync(run: Run, *, has_next: bool = False) -> Ended:
         clean_connections() if heard else drop_gone()
     try:
         if run.task.atomic:
-            return run_atomic(run, connection, has_next)
+            return run_atomic(run, connections[run.environment.options.database], has_next)
         return _run_plain(run, run.call)
     except BaseException as error:  # what decides about an error of the job's met another
         return broken(run.claim, error)

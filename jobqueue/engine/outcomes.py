@@ -21,9 +21,9 @@ PUT_OFF_SECONDS = 5.0
 """When a job is tried again whose code could not begin: others hold what it needs."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Ended:
-    """One execution that has ended, and what is still to be written about it.
+    """One execution that has ended, and what is still to be written about it. Never changed.
 
     result: a finish that goes with the next batch. failure: any other way out. committed: the
     job's own transaction carried the finish. None of them: the lease is lost, nothing may be

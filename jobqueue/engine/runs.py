@@ -32,9 +32,9 @@ from jobqueue.tasks import JobTask
 logger = logging.getLogger("jobqueue")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Run:
-    """A claim with all that is needed to run it."""
+    """A claim with all that is needed to run it. Never changed; freezing it would cost each job."""
 
     claim: Claim
     task: JobTask[..., Any]

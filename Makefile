@@ -171,18 +171,19 @@ NOT_ON_SQLITE := $(foreach name,unit house docs demo hints,tests/$(name)) \
 	$(foreach name,alive asking incident languages permissions privacy reading shown unfold,$\
 		tests/admin/test_$(name).py) \
 	$(foreach name,document same_moment,tests/api/test_$(name).py)
-# To trace a test costs as much as the test, so not all is traced: the surfaces but for what asks a
-# lot of pages, what is below them, what a database has code of its own for, and once the whole life
-# of workers.
+# To trace a test costs as much as the test, so not all is traced: not what asks a lot of pages, nor
+# twice on the two databases but where one has code of its own, and workers only through their life
+# and their limits.
 TRACED := $(foreach name,unit storage runtime hints checks commands control tasks testing,tests/$(name))
 TRACED_ON_SQLITE := tests/storage tests/runtime
 MANY_PAGES := $(foreach name,incident languages permissions plans privacy,tests/admin/test_$(name).py) \
 	$(foreach name,fuzz same_moment,tests/api/test_$(name).py)
-TRACED_PAGES := $(filter-out $(MANY_PAGES),$(wildcard $(foreach name,admin api live,tests/$(name)/test_*.py)))
-TRACED_WORKERS := $(foreach name,jobs kill shutdown,tests/process/test_$(name).py)
+ALSO_TRACED := $(foreach name,engine filters mail statistics,tests/$(name)) $(filter-out $(MANY_PAGES),$\
+	$(wildcard $(foreach name,admin api live,tests/$(name)/test_*.py)))
+TRACED_WORKERS := $(foreach name,jobs kill limits shutdown timeouts,tests/process/test_$(name).py)
 # The other tests of processes are two runs.
 PROCESS_TESTS := $(filter-out $(TRACED_WORKERS),$(wildcard tests/process/test_*.py))
-LATER_PROCESS_TESTS := $(foreach name,lost_connection outage recycling redis services timeouts,$\
+LATER_PROCESS_TESTS := $(foreach name,lost_connection outage recycling redis services,$\
 	tests/process/test_$(name).py)
 # Not named in the recipe itself: make would run that line even when asked what it would run.
 BUILD_PAGE := $(MAKE) --no-print-directory page-if-possible
@@ -212,9 +213,9 @@ test: venv ## run all tests on PostgreSQL and SQLite; fail under the coverage th
 			$(TEST) --database=sqlite tests/process $(call ignoring,$(NOT_ON_SQLITE)) $(ARGS),$\
 			$(TEST) --database=postgres $(LATER_PROCESS_TESTS) $(ARGS)),$\
 		$(call in_turn,$\
-			$(MEASURED) --database=postgres $(TRACED_PAGES) $(ARGS),$\
+			$(MEASURED) --database=postgres $(ALSO_TRACED) $(ARGS),$\
 			$(TEST) --database=postgres $(NO_WORKERS) $\
-				$(call ignoring,$(TRACED) $(TRACED_PAGES)) $(ARGS)))
+				$(call ignoring,$(TRACED) $(ALSO_TRACED)) $(ARGS)))
 	@$(MAKE) --no-print-directory coverage
 
 .PHONY: coverage

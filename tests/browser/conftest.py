@@ -31,9 +31,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.skip(reason=why))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def chromium() -> Iterator[Any]:
-    """A browser."""
+    """A browser, until the tests here are over: its event loop would stop whoever uses the ORM."""
     with started_browser() as started:
         yield started
 

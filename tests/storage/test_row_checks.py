@@ -54,11 +54,11 @@ def test_an_update_is_refused_like_an_insert() -> None:
 
 def test_a_form_is_told_which_condition_is_not_met() -> None:
     with pytest.raises(ValidationError, match="jobqueue_job_priority"):
-        CHECKS.validate(Job, create_unsaved(priority=101))
-    CHECKS.validate(Job, create_unsaved(priority=100))
+        CHECKS.validate(Job, with_unsaved(priority=101))
+    CHECKS.validate(Job, with_unsaved(priority=100))
 
 
-def create_unsaved(**changes: Any) -> Job:
+def with_unsaved(**changes: Any) -> Job:
     job = create()
     for name, value in changes.items():
         setattr(job, name, value)

@@ -37,9 +37,13 @@ class Folder:
             os.close(descriptor)
 
     def notes(self, what: str, **facts: Any) -> list[dict[str, Any]]:
-        """Return the notes of one kind that have these facts."""
+        """Return the notes of one kind that have these facts.
+
+        A reader may see the first part of a line that is being written, where it crosses a page
+        of the file: what follows the last end of a line is not yet a note.
+        """
         try:
-            lines = (self.path / "notes").read_text().splitlines()
+            *lines, _ = (self.path / "notes").read_text().split("\n")
         except FileNotFoundError:
             return []
         wanted = {"what": what, **facts}

@@ -136,7 +136,7 @@ def test_nobody_counts_again_before_it_is_time(storage: Storage, other: Storage)
     assert roll_up(storage) is not None
     record(attempt())
     assert roll_up(other) is None
-    assert roll_up(other, now=storage.clock() + timedelta(seconds=6)) is not None
+    assert roll_up(other, now=storage.clock() + LATER) is not None
     assert counted() == expected()
 
 

@@ -78,20 +78,28 @@ def _links(request: HttpRequest, finding: control.Finding) -> list[tuple[str, st
         (_("Errors"), _url(request, "errorgroup")),
         (_("Schedules"), _url(request, "schedule")),
     )
+    operations = _("Bulk operations"), _url(request, "bulkoperation")
+    letters = _("Dead letters"), _url(request, "deadletter")
+    subject = quote(finding.subject or "none")
+    operation = _("This operation"), _url(request, "bulkoperation", "change", subject)
+    error = _("This error"), _url(request, "errorgroup", "change", subject)
     running = (_("Running jobs"), f"{jobs}?state=running")
     unknown = urlencode({"state": "blocked", "q": 'reason:"unknown task"'})
     task = urlencode({"state": "any", "task": finding.subject, "error": "yes"})
     named = marks.visible(marks.cut(finding.subject))
     queue = []
-    if finding.code.startswith("queue_"):
-        queue = [(_("This queue"), _url(request, "queue", "change", quote(finding.subject)))]
+    if finding.queue:
+        name = {"queue": marks.visible(marks.cut(finding.queue, 60))}
+        page = _url(request, "queue", "change", quote(finding.queue))
+        queue = [(_("Queue %(queue)s") % name, page)]
     known = {
         "queue_paused": [*queue, (_("Paused queues"), f"{_url(request, 'queue')}?paused=1")],
         "queue_unserved": [*queue, workers],
         "no_worker": [workers],
         "unknown_tasks": [(_("Jobs of %(tasks)s") % {"tasks": named}, f"{jobs}?{unknown}")],
-        "dead_letters": [errors, (_("Dead letters"), _url(request, "deadletter"))],
-        "task_failing": [errors, (_("Its jobs"), f"{jobs}?{task}")],
+        "bulk_failed": [operation, operations],
+        "dead_letters": [error if finding.subject else errors, *queue, letters],
+        "task_failing": [errors, (_("Its jobs"), f"{jobs}?{task}"), *queue],
         "schedules_late": [schedules],
         "schedule_failing": [schedules],
         "version_drift": [workers],
@@ -133,8 +141,12 @@ def _facts(request: HttpRequest, current: control.Status, hour: Any) -> list[tup
                 _("(in the last %(minutes)s minutes)") % {"minutes": RATE_MINUTES},
             ),
         ),
-        (_("Attempts in the last hour"), f"{hour.attempts:,}"),
-        (_("Of these failed"), f"{failed:,}"),
+        (
+            _("Attempts in the last hour"),
+            marks.explained(
+                f"{hour.attempts:,}", _("(%(failed)s of these failed)") % {"failed": f"{failed:,}"}
+            ),
+        ),
         (_("Lost with a worker, redone"), f"{lost:,}"),
         (_("Waited, p50 and p95"), _both(hour.wait)),
         (_("Ran, p50 and p95"), _both(hour.run)),

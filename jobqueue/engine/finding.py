@@ -20,8 +20,9 @@ SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 class Finding:
     """One thing that is wrong.
 
-    code: stable, for machines. subject: the queue, task, worker or session that it is about.
-    count, seconds: how many and for how long, where that says something.
+    code: stable, for machines. subject: the queue, task, worker, session, bulk operation or error
+    (its fingerprint) that it is about; queue: the one that this hits. count, seconds: how many and
+    for how long, where that says something.
     """
 
     code: str
@@ -29,6 +30,7 @@ class Finding:
     sentence: str
     way_out: str
     subject: str = ""
+    queue: str = ""
     count: Count | None = None
     seconds: float | None = None
 

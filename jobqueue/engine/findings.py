@@ -27,6 +27,7 @@ RULES: Sequence[Rule] = (
     job_rules.failing_schedules,
     job_rules.unserved,
     job_rules.unknown_tasks,
+    job_rules.failed_bulk,
     job_rules.dead_letters,
     job_rules.failing_tasks,
     database_rules.open_transactions,

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from jobqueue.conf import AUDIT_PATIENCE_SECONDS
 from jobqueue.engine.counts import Count, numbered
 from jobqueue.engine.finding import Finding, stopped
-from jobqueue.engine.health import NEW_DEAD_SECONDS
+from jobqueue.engine.health import NEW_DEAD_LETTERS, NEW_DEAD_SECONDS, DeadlyError
 from jobqueue.engine.status import QueueStatus, Status
 
-NEW_DEAD_LETTERS = 10
-"""Dead letters of one hour from which on they are named: one or two are somebody's data."""
 DEPLOY_SECONDS = 600.0
 """Two versions side by side are a deployment for so long, and then an omission."""
 LATE_ROLLUPS_SECONDS = 300.0
@@ -83,7 +82,7 @@ def late_schedules(current: Status) -> Iterator[Finding]:
             severity="error",
             sentence=f"Schedules are due, and nobody ticks: {', '.join(names[:5])} (bound "
             f"{AUDIT_PATIENCE_SECONDS:.0f} s).",
-            way_out="Start manage.py runscheduler, or a worker without --no-maintenance.",
+            way_out="Start manage.py runscheduler or a worker without --no-maintenance.",
             subject=names[0],
             count=Count(len(names)),
         )
@@ -115,8 +114,10 @@ def paused(current: Status) -> Iterator[Finding]:
                 f"{_paused_ago(current, queue)}: "
                 f"{queue.paused_reason or 'no reason'}; "
                 f"{numbered(queue.ready, 'job waits', 'jobs wait')} in it.",
-                way_out=f"To resume it, once that is over: manage.py jobs resume {queue.name}.",
+                way_out=f"To resume it, once that is over: manage.py jobs resume "
+                f"{shlex.quote(queue.name)}.",
                 subject=queue.name,
+                queue=queue.name,
                 count=queue.ready,
                 seconds=queue.oldest_ready_seconds,
             )
@@ -149,8 +150,9 @@ def unserved(current: Status) -> Iterator[Finding]:
                 severity="warning",
                 sentence=f"No live worker takes jobs from queue {queue.name}, where "
                 f"{numbered(queue.ready, 'job is', 'jobs are')} ready.",
-                way_out=f"Start one with manage.py runworker --queues {queue.name}.",
+                way_out=f"Start one with manage.py runworker --queues {shlex.quote(queue.name)}.",
                 subject=queue.name,
+                queue=queue.name,
                 count=queue.ready,
                 seconds=queue.oldest_ready_seconds,
             )
@@ -235,17 +237,49 @@ def hints(current: Status) -> Iterator[Finding]:
 
 
 def dead_letters(current: Status) -> Iterator[Finding]:
-    """Many jobs that died lately."""
-    new = current.health.new_dead
-    if new.value >= NEW_DEAD_LETTERS:
+    """Many jobs that died lately; the way out takes those of one error, and not all at once."""
+    new, worst = current.health.new_dead, current.health.deadly
+    if new.value < NEW_DEAD_LETTERS:
+        return
+    way_out = "Look at why they died."
+    if worst is not None:
+        way_out = (
+            "Once its cause is gone, requeue the jobs of that error alone, over ten minutes: "
+            "manage.py jobs bulk start requeue state:dead "
+            f"fingerprint:{worst.fingerprint} --spread 10m."
+        )
+    yield Finding(
+        code="dead_letters",
+        severity="warning",
+        sentence=f"{numbered(new, 'job')} died within the last {NEW_DEAD_SECONDS / 60:.0f} min "
+        f"and will not run by themselves{_most(worst, new)}.",
+        way_out=way_out,
+        subject=worst.fingerprint if worst else "",
+        queue=worst.queue if worst else "",
+        count=new,
+    )
+
+
+def _most(worst: DeadlyError | None, new: Count) -> str:
+    if worst is None:
+        return ""
+    of_these = "them" if worst.looked_at >= new.value else f"the newest {worst.looked_at:,}"
+    return f": {worst.jobs:,} of {of_these} of {worst.error_class} in {worst.task}"
+
+
+def failed_bulk(current: Status) -> Iterator[Finding]:
+    """Bulk operations that have given up."""
+    for bulk in current.health.failed_bulk:
         yield Finding(
-            code="dead_letters",
+            code="bulk_failed",
             severity="warning",
-            sentence=f"{numbered(new, 'job')} died within the last {NEW_DEAD_SECONDS / 60:.0f} min "
-            "and will not run by themselves.",
-            way_out="Once the cause is gone, run them again with manage.py jobs requeue "
-            "--state dead.",
-            count=new,
+            sentence=f"Bulk operation {bulk.number} ({bulk.verb.replace('_', '-')}) has failed "
+            f"with {numbered(bulk.left, 'job')} left: its last step was {_ago(bulk.seconds)}.",
+            way_out=f"It says why: manage.py jobs bulk show {bulk.number}. Once that is gone: "
+            f"manage.py jobs bulk resume {bulk.number}.",
+            subject=str(bulk.number),
+            count=bulk.left,
+            seconds=bulk.seconds,
         )
 
 
@@ -253,13 +287,16 @@ def failing_tasks(current: Status) -> Iterator[Finding]:
     """Tasks that fail more often than not."""
     for task in current.health.failing:
         if task.is_failing:
+            queue = shlex.quote(task.queue)
             yield Finding(
                 code="task_failing",
                 severity="error" if task.failed == task.attempts else "warning",
                 sentence=f"{task.failed:,} of {numbered(task.attempts, 'attempt')} of "
                 f"{task.task} failed in the last 10 min.",
-                way_out="Look at its errors, and pause its queue if it does harm.",
+                way_out="Look at its errors; if it does harm, pause its queue"
+                + (f": manage.py jobs pause {queue}." if task.queue else "."),
                 subject=task.task,
+                queue=task.queue,
                 count=Count(task.failed),
             )
 

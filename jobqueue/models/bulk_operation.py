@@ -82,6 +82,11 @@ class BulkOperation(models.Model):
         return bool(self.state == BulkState.RUNNING)
 
     @property
+    def jobs_left(self) -> int:
+        """How many jobs have not had their turn, or are to be tried again; at least, if capped."""
+        return max(self.total - self.seen, 0) + len(self.left)
+
+    @property
     def fraction(self) -> float | None:
         """How far it is, from 0 to 1; None where nobody has counted to the end."""
         if self.state == BulkState.FINISHED:

@@ -14,7 +14,7 @@ from jobqueue.admin.base import OperationsAdmin
 from jobqueue.models import Action, BulkOperation, Job, JobTag, Limit
 from jobqueue.redaction import hide_secrets
 from tests.admin import tasks  # noqa: F401 - registers what staff may plan
-from tests.admin.making import NOW, around, everything, job, page
+from tests.admin.making import FINGERPRINT, NOW, around, everything, job, page
 from tests.app.models import Effect
 
 pytestmark = pytest.mark.django_db
@@ -156,6 +156,17 @@ def test_the_overview_says_what_is_wrong_and_where_to_go(admin):
     text = admin.get("/admin/jobqueue/").text
     assert "paused" in text
     assert "?paused=1" in text
+
+
+def test_the_overview_leads_to_the_error_the_queue_and_the_operation(admin):
+    keys, now = everything(), datetime.now(UTC)
+    for _ in range(10):
+        job("dead", queue="mail", finished_at=now)
+    BulkOperation.objects.update(state="failed", stepped_at=now)
+    text = admin.get("/admin/jobqueue/").text
+    assert f'href="{page("errorgroup", FINGERPRINT)}">This error</a>' in text
+    assert f'href="{page("queue", "mail")}">Queue mail</a>' in text
+    assert f'href="{page("bulkoperation", keys["bulkoperation"])}">This operation</a>' in text
 
 
 def test_jobs_of_an_object_are_on_its_page(admin, settings):

@@ -1,24 +1,27 @@
 """What is wrong now: each finding is there when it should be, and not a moment before."""
 
+import shlex
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.core.management import call_command, load_command_class
 from django.db import connection, transaction
 from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 
 from jobqueue import control, hints
+from jobqueue.admin.overview import COMMAND
 from jobqueue.engine import database_rules, job_rules
 from jobqueue.engine.counts import Count
 from jobqueue.engine.findings import RULES, findings
-from jobqueue.engine.health import Crew, Drift, TaskFailures
+from jobqueue.engine.health import Crew, DeadlyError, Drift, FailedBulk, TaskFailures
 from jobqueue.engine.rollups import catch_up, lateness
 from jobqueue.engine.status import DeadWorker, QueueStatus, Status
 from jobqueue.ids import new_identity
-from jobqueue.models import Job, Queue, Rolling, Worker
+from jobqueue.models import BulkOperation, ErrorGroup, Job, Queue, Rolling, Worker
 from jobqueue.states import State
 from jobqueue.storage import Storage
 from jobqueue.storage.health import HorizonHolder, IdleSlot, OpenTransaction, TableState
@@ -57,6 +60,7 @@ def holder(**changes: Any) -> HorizonHolder:
 
 
 OPEN = OpenTransaction(new_identity(), 17, "idle in transaction", 75.0)
+DEADLY = DeadlyError("5f" * 16, "smtplib.SMTPException", "app.mail", "mail", 8, 10)
 Change = Callable[[Status], Status]
 CASES: dict[str, tuple[str, str, Change]] = {
     "due jobs stay": ("unpromoted", "error", lambda s: replace(s, oldest_unpromoted=31.0)),
@@ -115,6 +119,16 @@ CASES: dict[str, tuple[str, str, Change]] = {
         lambda s: replace(s, unknown_tasks={"app.gone": Count(2)}),
     ),
     "many died": ("dead_letters", "warning", lambda s: with_health(s, new_dead=Count(10))),
+    "many died of one error": (
+        "dead_letters",
+        "warning",
+        lambda s: with_health(s, new_dead=Count(10), deadly=DEADLY),
+    ),
+    "a bulk operation failed": (
+        "bulk_failed",
+        "warning",
+        lambda s: with_health(s, failed_bulk=[FailedBulk(3, "run_now", Count(7), 90.0)]),
+    ),
     "a few died": ("", "", lambda s: with_health(s, new_dead=Count(9))),
     "a task fails": (
         "task_failing",
@@ -124,7 +138,7 @@ CASES: dict[str, tuple[str, str, Change]] = {
     "every attempt of a task fails": (
         "task_failing",
         "error",
-        lambda s: with_health(s, failing=[TaskFailures("app.task", 20, 20)]),
+        lambda s: with_health(s, failing=[TaskFailures("app.task", 20, 20, "night mail")]),
     ),
     "a task fails now and then": (
         "",
@@ -207,6 +221,15 @@ def test_a_finding_is_there_when_its_facts_are(calm: Status, case: str) -> None:
     for finding in found:
         assert finding.sentence.endswith(".")
         assert finding.way_out
+        for command in COMMAND.findall(finding.way_out):
+            parsed(command)
+
+
+def parsed(command: str) -> Any:
+    """Return the options of a command, read as from a shell; what cannot be read exits."""
+    _manage, name, *rest = shlex.split(command)
+    parser = load_command_class("jobqueue", name).create_parser("manage.py", name)
+    return parser.parse_args(rest)
 
 
 @pytest.mark.parametrize(
@@ -314,6 +337,55 @@ def test_what_died_lately_is_counted(storage: Storage) -> None:
     assert control.status().counts["dead"] == Count(4)
 
 
+def test_the_way_out_of_many_dead_letters_takes_those_of_the_worst_error_over_time(
+    storage: Storage,
+) -> None:
+    alike, others = ([buried(storage) for _ in range(n)] for n in (7, 3))
+    Job.objects.filter(id__in=others).update(error_fingerprint="0" * 32)
+    Job.objects.filter(id__in=alike).update(error_fingerprint="1" * 32, error_class="app.Gone")
+    (found,) = (finding for finding in findings(look()) if finding.code == "dead_letters")
+    assert found.sentence.endswith(": 7 of them of app.Gone in app.task.")
+    assert found.subject == "1" * 32
+    (command,) = COMMAND.findall(found.way_out)
+    options = vars(parsed(command))
+    assert options["spread"] == 600.0
+    call_command("jobs", *shlex.split(command)[2:], verbosity=0)
+    assert set(Job.objects.filter(state=State.DEAD).values_list("id", flat=True)) == set(others)
+    runs = sorted(Job.objects.filter(id__in=alike).values_list("run_at", flat=True))
+    assert runs[-1] - runs[0] > timedelta(minutes=8)
+
+
+def test_a_bulk_operation_that_failed_is_named_for_a_day(storage: Storage) -> None:
+    register(storage)
+    operation = control.bulk_start("requeue", control.Actor("kim", "shell"), filter="state:dead")
+    rows = BulkOperation.objects.filter(pk=operation.pk)
+    ago = Now() - timedelta(minutes=5)
+    rows.update(state="failed", total=10, seen=4, left=["1", "2"], stepped_at=ago)
+    (found,) = findings(look())
+    assert (found.code, found.subject, found.count) == ("bulk_failed", str(operation.pk), Count(8))
+    assert found.sentence.endswith("with 8 jobs left: its last step was 5 min ago.")
+    rows.update(stepped_at=Now() - timedelta(days=2))
+    assert findings(look()) == []
+    rows.update(stepped_at=ago)
+    call_command("jobs", *shlex.split(COMMAND.findall(found.way_out)[-1])[2:], verbosity=0)
+    assert findings(look()) == []
+
+
+def test_a_task_that_fails_is_named_with_the_queue_of_its_newest_error(storage: Storage) -> None:
+    now = datetime.now(UTC)
+    for minutes, queue in ((2, "old"), (1, "mail")):
+        ended = now - timedelta(minutes=minutes)
+        fingerprint = queue.ljust(32, "0")
+        bad = {"task": "app.bad", "queue": queue, "error_fingerprint": fingerprint}
+        record(*(failure(ended, **bad) for _ in range(10)))
+    catch_up(storage)
+    assert ErrorGroup.objects.count() == 2
+    assert control.status().health.failing == [TaskFailures("app.bad", 20, 20, "mail")]
+    (found,) = (finding for finding in findings(look()) if finding.code == "task_failing")
+    assert COMMAND.findall(found.way_out) == ["manage.py jobs pause mail"]
+    assert found.queue == "mail"
+
+
 def test_tasks_are_judged_by_their_last_minutes(storage: Storage) -> None:
     now, before = datetime.now(UTC), datetime.now(UTC) - timedelta(minutes=30)
     record(
@@ -390,5 +462,6 @@ def test_the_document_is_plain(storage: Storage) -> None:
     catch_up(storage)
     document = control.status().as_dict()
     assert document["counts"]["ready"] == {"value": 0, "relation": "eq"}
-    assert document["health"]["failing"] == [{"task": "shop.mail", "failed": 1, "attempts": 1}]
+    failing = {"task": "shop.mail", "failed": 1, "attempts": 1, "queue": ""}
+    assert document["health"]["failing"] == [failing]
     assert document["workers"][0]["kind"] == "worker"

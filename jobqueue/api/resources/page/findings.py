@@ -32,7 +32,8 @@ class FindingDocument(Document):
     sentence = serializers.CharField()
     way_out = serializers.CharField(allow_blank=True)
     subject = serializers.CharField(
-        allow_blank=True, help_text="The queue, task, worker or session that it is about."
+        allow_blank=True,
+        help_text="The queue, task, worker, session, bulk operation or error that it is about.",
     )
     count = CountDocument(allow_null=True)
     seconds = nullable_number()

@@ -25,7 +25,9 @@ from django.utils.translation import gettext_lazy
 from jobqueue import control, permissions
 from jobqueue.admin import charts, home, marks
 from jobqueue.admin.base import OperationsAdmin, not_allowed
-from jobqueue.engine.statistics import Count, Series, throughput
+from jobqueue.engine.health import FAILING_SECONDS, TaskFailures
+from jobqueue.engine.rollups import MINUTE
+from jobqueue.engine.statistics import Count, Line, Series, throughput
 from jobqueue.engine.status import leases_left
 from jobqueue.exceptions import JobQueueError
 from jobqueue.filters import Filter, term
@@ -84,13 +86,15 @@ class QueueAdmin(OperationsAdmin):
         return self.page(request, "queue/list.html", context | (extra_context or {}))
 
     def _line(
-        self, queue: control.QueueStatus, running: Mapping[str, Any], hour: Mapping[str, Any]
+        self, queue: control.QueueStatus, running: Mapping[str, Any], hour: Mapping[str, Line]
     ) -> dict[str, Any]:
-        counts = hour.get(queue.name, ())
+        line = hour.get(queue.name) or Line(queue.name, ())
+        failing = _failing(line)
+        state = "paused" if queue.paused else "failing" if failing else "active"
         return {
             "name": marks.text(queue.name, 100),
             "url": self.url("change", quote(queue.name)),
-            "badge": marks.badge("paused" if queue.paused else "active"),
+            "badge": marks.badge(state),
             "paused_ago": marks.since(queue.paused_at),
             "paused_by": marks.text(queue.paused_by, 60) if queue.paused else "",
             "paused_reason": marks.text(queue.paused_reason, 255) if queue.paused_reason else "",
@@ -99,8 +103,10 @@ class QueueAdmin(OperationsAdmin):
             "running": marks.number(running.get(queue.name, 0)),
             "running_url": self._jobs_url(queue.name, "running"),
             "oldest": marks.span(queue.oldest_ready_seconds),
-            "ended": marks.number(sum(counts)),
-            "chart": charts.sparkline(counts),
+            "failing": failing,
+            "ended": marks.number(sum(line.counts)),
+            "failed": marks.number(sum(line.failed)) if any(line.failed) else "",
+            "chart": charts.sparkline(line.counts, line.failed),
         }
 
     def _turn_of(
@@ -140,7 +146,7 @@ class QueueAdmin(OperationsAdmin):
         running = {name: states.pop(State.RUNNING.value)}
         context = {
             "title": marks.visible(marks.cut(name, 100)),
-            "queue": self._line(queue, running, {name: ended}),
+            "queue": self._line(queue, running, {name: Line(name, ended, failed)}),
             **self._turn_of(request, queue),
             "paused_at": marks.moment(queue.paused_at),
             "counts": [
@@ -206,9 +212,21 @@ def _running() -> dict[str, int]:
     return dict(jobs.order_by().values_list("queue").annotate(count=Counted("id")))
 
 
-def _last_hour() -> dict[str, Any]:
+def _last_hour() -> dict[str, Line]:
     series = throughput(HOUR_SECONDS, "queue", backend=home.alias())
-    return {line.name: line.counts for line in series.lines}
+    return {line.name: line for line in series.lines}
+
+
+def _failing(line: Line) -> str:
+    """Return how many attempts failed in the last minutes, if more often than not."""
+    steps = int(FAILING_SECONDS / MINUTE)
+    found = TaskFailures(line.name, sum(line.failed[-steps:]), sum(line.counts[-steps:]))
+    if not found.is_failing:
+        return ""
+    return _("%(failed)s of %(attempts)s attempts failed in the last ten minutes") % {
+        "failed": f"{found.failed:,}",
+        "attempts": f"{found.attempts:,}",
+    }
 
 
 def _by_step(series: Series, outcomes: Iterable[str] = tuple(Outcome)) -> list[int]:

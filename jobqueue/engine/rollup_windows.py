@@ -20,7 +20,7 @@ from jobqueue.conf import HOUR_ROLLUP_SECONDS, options_for
 from jobqueue.engine.rollups import HOUR, MINUTE, counted_until
 from jobqueue.exceptions import InvalidArgument
 from jobqueue.models import Rollup
-from jobqueue.states import FAILURES, Outcome
+from jobqueue.states import CHARGED, FAILURES, Outcome
 from jobqueue.storage import storage_for
 
 MINUTES_UP_TO_SECONDS = 6 * 3_600.0
@@ -35,6 +35,8 @@ RATE_MINUTES = 5
 ENDED = sum((F(outcome.value) for outcome in Outcome if outcome != "succeeded"), F("succeeded"))
 """Attempts that ended in any way."""
 FAILED = reduce(add, (F(outcome.value) for outcome in sorted(FAILURES)))
+FAULTS = reduce(add, (F(outcome.value) for outcome in sorted(CHARGED)))
+"""Those without lost ones, which no code of a job is to blame for."""
 
 By = Literal["outcome", "queue", "task", "worker"]
 KIND = {"queue": "task", "task": "task", "worker": "worker"}

@@ -15,6 +15,7 @@ from jobqueue.engine.rollup_windows import (
     COLUMN,
     ENDED,
     FAILED,
+    FAULTS,
     KIND,
     RATE_MINUTES,
     By,
@@ -29,10 +30,11 @@ from jobqueue.states import Outcome
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Attempts that ended, by step."""
+    """Attempts that ended, by step. failed: of them, without lost ones; () in lines by outcome."""
 
     name: str
     counts: Sequence[int]
+    failed: Sequence[int] = ()
 
     @property
     def total(self) -> int:
@@ -79,10 +81,12 @@ def throughput(
     column = COLUMN[by]
     names, others = busiest(over, by)
     counts: defaultdict[str, list[int]] = defaultdict(lambda: [0] * len(over.starts))
+    failures: defaultdict[str, list[int]] = defaultdict(lambda: [0] * len(over.starts))
     rows = over.rows(KIND[by], **{f"{column}__in": names}).values_list(column, "at")
-    for name, at, count in rows.annotate(count=Sum(ENDED)).order_by():
-        counts[name][over.index(at)] += count
-    lines = [Line(name, counts[name]) for name in names]
+    for name, at, ended, failed in rows.annotate(ended=Sum(ENDED), faults=Sum(FAULTS)).order_by():
+        counts[name][over.index(at)] += ended
+        failures[name][over.index(at)] += failed
+    lines = [Line(name, counts[name], failures[name]) for name in names]
     return Series(over.as_of, over.step_seconds, over.starts, lines, others)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from django import forms
@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from jobqueue import control
-from jobqueue.admin import home, marks
+from jobqueue.admin import home, marks, words
 from jobqueue.admin.base import OperationsAdmin, not_allowed
 from jobqueue.exceptions import JobQueueError
 from jobqueue.limits import MAX_PERIOD_SECONDS, MAX_RATE, MAX_RUNNING, queue_key
@@ -47,7 +47,12 @@ class LimitForm(forms.Form):
         max_value=MAX_PERIOD_SECONDS,
         help_text=gettext_lazy("100 starts in every 60 seconds, for example."),
     )
-    reason = forms.CharField(label=gettext_lazy("Reason"), required=False, max_length=255)
+    reason = forms.CharField(
+        label=gettext_lazy("Reason"),
+        required=False,
+        max_length=255,
+        help_text=gettext_lazy("Kept with the limit, for whoever asks later."),
+    )
 
 
 class KeyForm(forms.Form):
@@ -87,7 +92,7 @@ class LimitAdmin(OperationsAdmin):
             "key": marks.text(limit.key, 120),
             "url": self.url("change", quote(limit.key)),
             "numbers": numbers(limit.running, limit.rate, limit.per),
-            "code": numbers(*limit.code) if limit.code else marks.NOTHING,
+            "code": _coded(limit),
             "set_by": marks.text(limit.set_by, 60) if limit.set_by else "",
             "set_at": marks.moment(limit.set_at),
             "reason": marks.text(limit.reason) if limit.reason else "",
@@ -108,15 +113,22 @@ class LimitAdmin(OperationsAdmin):
 
     def _page(self, request: HttpRequest, key: str, form: LimitForm | None) -> HttpResponse:
         found = _found(key)
-        initial = {"running": found.running, "rate": found.rate, "per": found.per} if found else {}
+        initial = {
+            name: getattr(found, name, None) for name in ("running", "rate", "per", "reason")
+        }
         may = self.may(request, "set_limit")
         context = {
             "title": marks.visible(marks.cut(key, 120)),
             "limit": self._line(found) if found else _unset(key),
             "queue_url": self._queue_url(key),
-            "can_lift": found is not None,
             "form": (form or LimitForm(initial=initial)) if may else None,
-            "urls": {turn: self.url("turn", quote(key), turn) for turn in TURNS},
+            "set_url": self.url("turn", quote(key), "set"),
+            "others": [
+                (words.verb(TURNS[turn]), self.url("turn", quote(key), turn), meaning)
+                for turn, meaning in _meanings(found)
+            ]
+            if may
+            else [],
             "is_set": bool(found and found.set_by),
         }
         return self.page(request, "limit/detail.html", context)
@@ -168,6 +180,29 @@ def _found(key: str) -> control.LimitStatus | None:
     return next(iter(control.limits(home.alias(), keys=[key])), None)
 
 
+def _coded(limit: control.LimitStatus) -> str:
+    return numbers(*limit.code or (None, None, None))
+
+
+def _meanings(limit: control.LimitStatus | None) -> Iterator[tuple[str, str]]:
+    """Yield what else may be done to a limit, and what that means: both at once."""
+    if limit is None:
+        return
+    yield (
+        "lift",
+        _(
+            "At once any number starts, also of jobs that wait for room now, and whatever the code "
+            "says, until somebody sets or resets it."
+        ),
+    )
+    if limit.set_by:
+        told = _(
+            "What was set here is forgotten. At once the code decides again, today and after every "
+            "deployment; now it says: %(numbers)s."
+        )
+        yield "reset", told % {"numbers": _coded(limit)}
+
+
 def _unset(key: str) -> dict[str, Any]:
     """Return what holds for a key that has no numbers of its own, and what is under it now."""
     jobs = Job.objects.using(home.database()).filter(state__in=[State.RUNNING, State.BLOCKED])
@@ -182,7 +217,7 @@ def _unset(key: str) -> dict[str, Any]:
         shown = _("%(numbers)s, as for each key of %(name)s") % given
     return {
         "numbers": shown,
-        "code": marks.NOTHING,
+        "code": numbers(None, None, None),
         "running": marks.number(counts.get(State.RUNNING, 0)),
         "blocked": marks.number(counts.get(State.BLOCKED, 0)),
     }

@@ -17,7 +17,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
 from jobqueue import control, permissions
-from jobqueue.admin import effects, marks, words
+from jobqueue.admin import effects, home, marks, words
 from jobqueue.admin.base import OperationsAdmin
 from jobqueue.admin.cautions import LETS_RUN, cautions_of, with_pause
 from jobqueue.admin.job_forms import AT_ONCE, FORMS
@@ -32,6 +32,7 @@ from jobqueue.admin.job_history import (
 )
 from jobqueue.admin.payloads import document_columns
 from jobqueue.admin.timeline import timeline
+from jobqueue.conf import options_for
 from jobqueue.disclosure import READ_AHEAD, shown_error, shown_key, shown_words
 from jobqueue.filters import term
 from jobqueue.models import CancelRequest, Job, JobTag, Progress, Worker
@@ -69,6 +70,7 @@ def job_context(site: OperationsAdmin, request: HttpRequest, job_id: UUID) -> Co
         "tags": [(marks.text(tag, 100), site.jobs_url(term("tag", tag))) for tag in tags],
         "log": log_of(job, with_payload),
         "lines_shown": MAX_LINES,
+        "lines_kept": options_for(home.alias()).log_lines,
         "actions": actions,
         "effects": effects.of_job(request, site.admin_site, job),
         "with_payload": with_payload,

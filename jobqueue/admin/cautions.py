@@ -55,16 +55,21 @@ def with_pause(jobs: Any) -> Any:
     return jobs.annotate(**{name: Subquery(paused.values(name)) for name in names})
 
 
+def pauses_of(jobs: Iterable[Any]) -> list[str]:
+    """Return which queues of jobs of `with_pause` are paused."""
+    told = [
+        _paused(job.queue, job.paused_by, job.paused_reason)
+        for job in jobs
+        if job.paused_by is not None
+    ]
+    return list(dict.fromkeys(told))
+
+
 def cautions_of(job: Any, verbs: Iterable[str]) -> list[Any]:
     """Return the same of one job of `with_pause`, if one of these verbs lets it run."""
     if LETS_RUN.isdisjoint(verbs):
         return []
-    is_paused = job.paused_by is not None
-    return [
-        *_no_worker(),
-        *([_paused(job.queue, job.paused_by, job.paused_reason)] if is_paused else ()),
-        *outages((job.task,)),
-    ]
+    return [*_no_worker(), *pauses_of([job]), *outages((job.task,))]
 
 
 def _no_worker() -> Iterator[Any]:

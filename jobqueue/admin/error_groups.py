@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -12,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from jobqueue import permissions
 from jobqueue.admin import charts, home, marks, words
-from jobqueue.admin.cautions import outages
+from jobqueue.admin.cautions import outages, pauses_of, with_pause
 from jobqueue.admin.records import RecordAdmin
 from jobqueue.disclosure import shown_error
 from jobqueue.engine.statistics import error_group, error_groups
@@ -81,14 +82,14 @@ class ErrorGroupAdmin(RecordAdmin):
             "newest_url": self.url_of("job", "change", line.job_id),
         }
 
-    def _cautions(self, request: HttpRequest, line: Any) -> list[Any]:
-        """Return whether its task fails now, for whoever may requeue its dead letters.
+    def _cautions(self, request: HttpRequest, line: Any, dead: Iterable[Any]) -> list[Any]:
+        """Return whether its dead letters would wait or fail, for whoever may requeue them.
 
-        The page that asks before it says whatever else would keep them from running.
+        The page that asks before it says, too, whether any worker lives.
         """
         if not line.dead or not self.may(request, "requeue"):
             return []
-        return list(outages([line.task]))
+        return [*pauses_of(dead), *outages([line.task])]
 
     def _message(self, request: HttpRequest, line: Any) -> str:
         with_payload = self.may(request, permissions.VIEW_PAYLOAD)
@@ -119,10 +120,11 @@ class ErrorGroupAdmin(RecordAdmin):
         line = found.groups[0]
         shown = self._line(request, line, period)
         message = self._message(request, line)
+        dead = _dead(line.fingerprint)
         context = {
             "title": marks.visible(marks.cut(line.error_class, 100)),
             "group": shown,
-            "cautions": self._cautions(request, line),
+            "cautions": self._cautions(request, line, dead),
             "message": marks.visible(marks.cut(message, 4_000)),
             "chart": charts.bars(
                 found.starts,
@@ -132,18 +134,23 @@ class ErrorGroupAdmin(RecordAdmin):
                 failed=line.counts,
             ),
             "choices": _periods(period),
-            "jobs": _dead(line.fingerprint),
+            "jobs": _shown(dead),
             "as_of": marks.moment(found.as_of),
         }
         return self.page(request, "errorgroup/detail.html", context)
 
 
-def _dead(fingerprint: str) -> list[dict[str, Any]]:
-    """Return the newest dead letters, each with what tells it from the others."""
+def _dead(fingerprint: str) -> list[Any]:
+    """Return the newest dead letters."""
     jobs = Job.objects.using(home.database()).filter(
         state=State.DEAD.value, error_fingerprint=fingerprint
     )
-    rows = list(jobs.order_by("-pk").only("id", "queue", "enqueued_at", "finished_at")[:MAX_JOBS])
+    rows = with_pause(jobs).only("id", "queue", "enqueued_at", "finished_at")
+    return list(rows.order_by("-pk")[:MAX_JOBS])
+
+
+def _shown(rows: Sequence[Any]) -> list[dict[str, Any]]:
+    """Return what is shown of dead letters: what tells one from the others."""
     tags: defaultdict[Any, list[str]] = defaultdict(list)
     found = JobTag.objects.using(home.database()).filter(job_id__in=[job.pk for job in rows])
     for job_id, tag in found.order_by("tag").values_list("job_id", "tag"):

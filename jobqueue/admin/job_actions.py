@@ -24,7 +24,7 @@ from django.utils.translation import gettext_lazy
 from jobqueue import control, permissions
 from jobqueue.admin import home, marks, words
 from jobqueue.admin.base import OperationsAdmin, allowed_to, not_allowed
-from jobqueue.admin.cautions import cautions, errors_of, shown_errors
+from jobqueue.admin.cautions import LETS_RUN, cautions, errors_of, shown_errors
 from jobqueue.admin.exporting import COLUMNS, as_csv
 from jobqueue.admin.job_forms import (
     AT_ONCE,
@@ -111,12 +111,18 @@ class JobActions(OperationsAdmin):
         return super().response_action(request, queryset.none(), **where)
 
     def act_on_selected(self, request: HttpRequest, verb: str) -> HttpResponse | None:
-        """Do it, or ask first for what it needs."""
+        """Do it, or ask first for what it needs, or where something warns of it."""
         ids = selected_ids(request)
-        if verb in AT_ONCE:
+        if verb in AT_ONCE and not self._cautions(request, verb, ids):
             self.perform(request, verb, ids, {})
             return None
         return self._confirm_selected(request, verb, ids, FORMS[verb]())
+
+    def _cautions(self, request: HttpRequest, verb: str, ids: Sequence[UUID]) -> list[Any]:
+        """Return what would keep the ticked jobs from running, or let them fail."""
+        chosen = self.get_queryset(request).filter(pk__in=ids).order_by()
+        found = set(chosen.values_list("task", "queue")) if verb in LETS_RUN else ()
+        return cautions(verb, {task for task, _queue in found}, {queue for _task, queue in found})
 
     def selected_view(self, request: HttpRequest, verb: str) -> HttpResponse:
         """Do to the ticked jobs what was confirmed."""
@@ -139,6 +145,7 @@ class JobActions(OperationsAdmin):
             "form": form,
             "ids": ids,
             "jobs": self._named(request, ids),
+            "cautions": self._cautions(request, verb, ids),
             "action_name": ACTION_CHECKBOX_NAME,
             "post_url": self.url_of("job", "selected", verb),
             "next": request.POST.get("next") or request.get_full_path(),

@@ -6,16 +6,20 @@ from datetime import UTC, datetime
 import pytest
 from django.contrib import admin as django_admin
 from django.contrib.admin.models import LogEntry
+from django.db import connection
 from django.utils import timezone
 
 from jobqueue import control
 from jobqueue.admin import JobsOfObject
 from jobqueue.admin.base import OperationsAdmin
+from jobqueue.conf import options_for
 from jobqueue.models import Action, BulkOperation, Job, JobTag, Limit
 from jobqueue.redaction import hide_secrets
+from jobqueue.storage import storage_for
 from tests.admin import tasks  # noqa: F401 - registers what staff may plan
 from tests.admin.making import FINGERPRINT, NOW, around, everything, job, page
 from tests.app.models import Effect
+from tests.storage.making import register
 
 pytestmark = pytest.mark.django_db
 
@@ -123,6 +127,7 @@ def test_a_schedule_that_cannot_be_is_refused_at_its_field(admin):
 
 
 def test_counts_by_outcome_are_told(admin):
+    register(storage_for(connection, options_for("default")))
     jobs = [job("dead"), job("dead"), job("succeeded"), job("running")]
     chosen = {
         "action": "requeue_selected",
@@ -137,6 +142,7 @@ def test_counts_by_outcome_are_told(admin):
 
 def test_rows_that_moved_on_since_the_list_was_drawn_are_counted(admin):
     """The filter of the list would have dropped them without a word."""
+    register(storage_for(connection, options_for("default")))
     moved, stays = job("dead"), job("dead")
     Job.objects.filter(pk=moved.pk).update(state="ready", finished_at=None)
     gone = job("dead")

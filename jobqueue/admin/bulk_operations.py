@@ -219,7 +219,7 @@ def _chosen(operation: Any) -> Filter:
 
 def _resume(operation: Any) -> str:
     """Return what resuming an operation means: for how many jobs, if that is known."""
-    left = max(operation.total - operation.seen, 0) + len(operation.left)
+    left = operation.jobs_left
     if operation.total_is_capped or not left:
         return _("Resume")
     words_of_it = ngettext("Resume: %(count)s job left", "Resume: %(count)s jobs left", left)

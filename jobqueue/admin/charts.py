@@ -34,12 +34,13 @@ def bars(
 ) -> dict[str, Any]:
     """Return a chart with its highest bar, beginning and end, and the same as rows.
 
+    The last step is still open, as of all statistics: that is said where its bar would mislead.
     failed: how many of each count, drawn in another color; all or none need no legend. Rows leave
     out the empty steps.
     """
     failed = failed or [0] * len(counts)
     rows = [
-        (marks.moment(at), f"{n:,}", f"{bad:,}")
+        (_open(at) if at == starts[-1] else marks.moment(at), f"{n:,}", f"{bad:,}")
         for at, n, bad in zip(starts, counts, failed, strict=False)
         if n
     ]
@@ -51,8 +52,12 @@ def bars(
         "most": _("The highest bar: %(most)s in %(span)s") % most,
         "failed": f"{sum(failed):,}" if 0 < sum(failed) < sum(counts) else "",
         "first": marks.moment(starts[0]) if starts else "",
-        "last": marks.moment(starts[-1] + timedelta(seconds=step_seconds)) if starts else "",
+        "last": _open(starts[-1] + timedelta(seconds=step_seconds)) if starts else "",
     }
+
+
+def _open(at: datetime) -> SafeString:
+    return marks.explained(marks.moment(at), _("(not over yet)"))
 
 
 def _svg(

@@ -1,8 +1,8 @@
 """The filters beside a list of jobs. Each choice stands for terms of the filter language.
 
 So search box and sidebar together are one `Filter`: what the list shows is what a bulk operation on
-"all that match" takes, word for word. Choices come from the settings, the registered tasks and
-small tables; no choice is looked for in the jobs themselves.
+"all that match" takes, word for word. Choices come from the settings, the registered tasks, small
+tables and single index entries; none is looked for in the jobs as a whole.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib import admin
+from django.db import connections
 from django.utils.translation import gettext_lazy as _
 
 from jobqueue.admin import home, marks, words
@@ -26,6 +27,7 @@ from jobqueue.exceptions import InvalidFilter
 from jobqueue.filters import Term, parse, term
 from jobqueue.models import Queue, Schedule
 from jobqueue.states import State
+from jobqueue.storage import storage_for
 
 MAX_CHOICES = 50
 """Choices of one filter; whatever else there is, the search box finds."""
@@ -75,7 +77,7 @@ class StateFilter(TermFilter):
 
     title = _("state")
     parameter_name = "state"
-    default_label = _("live: waiting or running")
+    default_label = _("live (waiting or running)")
 
     def lookups(self, request: Any, model_admin: Any) -> Choices:
         return [
@@ -87,7 +89,9 @@ class StateFilter(TermFilter):
     def choices(self, changelist: Any) -> Iterator[Any]:
         """Yield the choices; a search looks at dead jobs, too."""
         first, *others = super().choices(changelist)
-        display = _("live or dead") if changelist.query.strip() else first["display"]
+        display = (
+            _("live (waiting or running) or dead") if changelist.query.strip() else first["display"]
+        )
         yield {**first, "display": display}
         yield from others
 
@@ -119,13 +123,13 @@ class QueueFilter(TermFilter):
 
 
 class TaskFilter(TermFilter):
-    """Tasks that are registered here."""
+    """Tasks that are registered here, or that jobs wait for in vain."""
 
     title = _("task")
     parameter_name = "task"
 
     def lookups(self, request: Any, model_admin: Any) -> Choices:
-        return [(name, marks.dotted(name, 80)) for name in task_names()[:MAX_CHOICES]]
+        return [(name, marks.dotted(name, 80)) for name in known_tasks()]
 
 
 class ScheduleFilter(TermFilter):
@@ -208,6 +212,16 @@ def known_queues() -> list[str]:
     if not named or not all(each.get("QUEUES", True) for each in params):
         named |= set(Queue.objects.using(home.database()).values_list("name", flat=True))
     return sorted(named)[:MAX_CHOICES]
+
+
+def known_tasks() -> list[str]:
+    """Return the tasks that this process knows, and those that jobs wait for and no worker knows.
+
+    The latter cost an index entry each: the jobs themselves are not looked through.
+    """
+    options = options_for(home.alias())
+    waited_for = storage_for(connections[options.database], options).parked_tasks(MAX_CHOICES)
+    return sorted(list(dict.fromkeys([*waited_for, *task_names()]))[:MAX_CHOICES])
 
 
 def task_names() -> list[str]:

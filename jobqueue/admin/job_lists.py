@@ -200,7 +200,7 @@ class JobChangeList(KeysetChangeList):
             return ""
         if State.DEAD in self.default_states:
             return _("Jobs that succeeded or were cancelled are not shown.")
-        return _("Live jobs only: waiting or running.")
+        return _("Live jobs only (waiting or running).")
 
     @property
     def hidden_urls(self) -> list[tuple[str, str]]:

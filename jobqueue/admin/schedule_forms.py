@@ -122,7 +122,7 @@ class ScheduleForm(forms.Form):
         required=False,
         min_value=-100,
         max_value=100,
-        help_text=gettext_lazy("Empty: the task's own."),
+        help_text=gettext_lazy("-100 … 100; higher is sooner. Empty: the task's own."),
     )
     enabled = forms.BooleanField(label=gettext_lazy("Enabled"), required=False, initial=True)
     version = forms.IntegerField(required=False, widget=forms.HiddenInput)

@@ -29,11 +29,13 @@ from jobqueue.declarations import declaration, default_zone
 from jobqueue.disclosure import shown_error
 from jobqueue.engine.schedule_status import history
 from jobqueue.exceptions import InvalidSchedule, JobQueueError
-from jobqueue.models import Schedule
+from jobqueue.models import Job, Schedule
 from jobqueue.models.schedule import CODE, DATABASE
 from jobqueue.redaction import redact
+from jobqueue.states import LIVE
 
 PREVIEWED = 5
+MAX_LIVE = 20
 RUNNING = gettext_lazy(
     "A job is made now, beside the plan: the next tick comes at its time all the same. What the "
     "last run has done can happen twice."
@@ -197,6 +199,7 @@ class ScheduleAdmin(ScheduleColumns, OperationsAdmin):
             "facts": self._facts(request, row, status) if row else [],
             "ticks": self._ticks(form, status),
             "history": _history(row) if row else [],
+            "live": _live(row) if row else [],
             "error": marks.visible(self._error(request, row)) if row else "",
             "is_code": bool(row and row.source == CODE),
             "buttons": self._buttons(request, row) if row else [],
@@ -258,6 +261,7 @@ class ScheduleAdmin(ScheduleColumns, OperationsAdmin):
                 "meaning": RUNNING if turn == "run" else "",
                 "note": AT_ONCE.get(turn, ""),
                 "asks": turn in ("run", "delete"),
+                "tone": "jq-bad" if turn == "delete" else "",
             }
             for turn in turns
             if self.may(request, TURNS[turn])
@@ -309,6 +313,21 @@ def _plan(row: Schedule) -> str:
         return row.as_plan().words()
     except InvalidSchedule as error:
         return str(error)
+
+
+def _live(row: Schedule) -> list[dict[str, Any]]:
+    """Return its newest jobs that have not ended; those of no tick were made by hand."""
+    jobs = Job.objects.using(row._state.db).filter(schedule=row.name, state__in=sorted(LIVE))
+    rows = jobs.order_by("-enqueued_at").only("state", "enqueued_at", "tick")
+    return [
+        {
+            "id": job.pk,
+            "badge": marks.badge(job.state),
+            "enqueued": marks.moment(job.enqueued_at),
+            "why": _("its plan") if job.tick else _("hand"),
+        }
+        for job in rows[:MAX_LIVE]
+    ]
 
 
 def _history(row: Schedule) -> list[dict[str, Any]]:

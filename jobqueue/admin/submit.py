@@ -22,6 +22,7 @@ from jobqueue.admin import home
 from jobqueue.admin.base import OperationsAdmin
 from jobqueue.admin.payloads import document_columns, shown_document
 from jobqueue.admin.schedule_forms import JSONText, offered_help, task_choices
+from jobqueue.compat import TASK_MAX_PRIORITY, TASK_MIN_PRIORITY
 from jobqueue.exceptions import JobQueueError
 
 MAX_TAGS = 50
@@ -41,7 +42,11 @@ class SubmitForm(forms.Form):
         help_text=gettext_lazy("Empty: the task's own."),
     )
     priority = forms.IntegerField(
-        label=gettext_lazy("Priority"), required=False, min_value=-100, max_value=100
+        label=gettext_lazy("Priority"),
+        required=False,
+        min_value=TASK_MIN_PRIORITY,
+        max_value=TASK_MAX_PRIORITY,
+        help_text=gettext_lazy("-100 … 100; higher is sooner. Empty: the task's own."),
     )
     run_after = forms.DateTimeField(
         label=gettext_lazy("Not before"),

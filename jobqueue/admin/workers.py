@@ -11,6 +11,7 @@ from django.db.models import Count, F, QuerySet
 from django.db.models.functions import Now
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path
+from django.utils.text import format_lazy
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -20,6 +21,7 @@ from jobqueue.admin.base import OperationsAdmin, allowed_to, not_allowed
 from jobqueue.admin.job_actions import selected_ids
 from jobqueue.admin.lists import NamedChangeList
 from jobqueue.engine.job_walks import Span, through_table
+from jobqueue.engine.rollup_windows import RATE_MINUTES
 from jobqueue.engine.statistics import worker_rates
 from jobqueue.engine.status import leases_left
 from jobqueue.exceptions import JobQueueError
@@ -135,7 +137,11 @@ class WorkerAdmin(OperationsAdmin):
     def queues_column(self, worker: Any) -> Any:
         return queues_text(worker)
 
-    @admin.display(description=gettext_lazy("busy, attempts a minute"))
+    @admin.display(
+        description=format_lazy(
+            gettext_lazy("busy, attempts a minute in the last {minutes} min"), minutes=RATE_MINUTES
+        )
+    )
     def busy_column(self, worker: Any) -> Any:
         rate = f"{worker.rate.per_minute:.1f}" if worker.rate else marks.NOTHING
         a_minute = _("%(rate)s a minute") % {"rate": rate}

@@ -155,9 +155,9 @@ def test_filters_say_what_the_rows_say(admin):
 @pytest.mark.parametrize(
     ("query", "marked"),
     [
-        ("", "live: waiting or running"),
-        ("queue=mail", "live: waiting or running"),
-        ("q=queue:mail", "live or dead"),
+        ("", "live (waiting or running)"),
+        ("queue=mail", "live (waiting or running)"),
+        ("q=queue:mail", "live (waiting or running) or dead"),
         ("q=state:dead", "dead"),
         ("q=state:dead,ready", ""),
         ("q=-state:dead x", ""),

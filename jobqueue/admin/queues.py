@@ -219,7 +219,7 @@ def _last_hour() -> dict[str, Line]:
 
 def _failing(line: Line) -> str:
     """Return how many attempts failed in the last minutes, if more often than not."""
-    steps = int(FAILING_SECONDS / MINUTE)
+    steps = int(FAILING_SECONDS / MINUTE) + 1  # the last of them is open, as in task_failures
     found = TaskFailures(line.name, sum(line.failed[-steps:]), sum(line.counts[-steps:]))
     if not found.is_failing:
         return ""

@@ -33,7 +33,7 @@ def test_the_list_of_queues_and_a_queues_page_count_the_same(admin):
     ended = {"succeeded": 7, "failed": 4, "lost": 2}
     for queue, name in (("default", "app.one"), ("default", "app.two"), ("mail", "app.one")):
         Rollup.objects.create(seconds=60, kind="task", at=at, queue=queue, name=name, **ended)
-    assert '>26 <span class="jq-bad">8 failed</span> <svg' in admin.get(page("queue")).text
+    assert '>26, <span class="jq-bad">8 failed</span> <svg' in admin.get(page("queue")).text
     text = admin.get(page("queue", "default")).text
     assert "The highest bar: 26 in 1 min" in text
     assert "8 failed" in text

@@ -80,19 +80,24 @@ class LimitAdmin(OperationsAdmin):
         self._require_view(request)
         if key := request.GET.get("key", "").strip():
             return HttpResponseRedirect(self.url("change", quote(key)))
+        found = {limit.key: limit for limit in control.limits(home.alias())}
         context = {
             "title": _("Limits"),
-            "limits": [self._line(limit) for limit in control.limits(home.alias())],
+            "limits": [
+                self._line(limit, found.get(_name_of(limit.key))) for limit in found.values()
+            ],
             "form": KeyForm() if self.may(request, "set_limit") else None,
         }
         return self.page(request, "limit/list.html", context)
 
-    def _line(self, limit: control.LimitStatus) -> dict[str, Any]:
+    def _line(
+        self, limit: control.LimitStatus, whole: control.LimitStatus | None
+    ) -> dict[str, Any]:
         return {
             "key": marks.text(limit.key, 120),
             "url": self.url("change", quote(limit.key)),
             "numbers": numbers(limit.running, limit.rate, limit.per),
-            "code": _coded(limit),
+            "code": _coded(limit, whole),
             "set_by": marks.text(limit.set_by, 60) if limit.set_by else "",
             "set_at": marks.moment(limit.set_at),
             "reason": marks.text(limit.reason) if limit.reason else "",
@@ -112,20 +117,20 @@ class LimitAdmin(OperationsAdmin):
         return self._page(request, unquote(object_id), None)
 
     def _page(self, request: HttpRequest, key: str, form: LimitForm | None) -> HttpResponse:
-        found = _found(key)
+        found, whole = _found(key), _found(_name_of(key))
         initial = {
             name: getattr(found, name, None) for name in ("running", "rate", "per", "reason")
         }
         may = self.may(request, "set_limit")
         context = {
             "title": marks.visible(marks.cut(key, 120)),
-            "limit": self._line(found) if found else _unset(key),
+            "limit": self._line(found, whole) if found else _unset(key, whole),
             "queue_url": self._queue_url(key),
             "form": (form or LimitForm(initial=initial)) if may else None,
             "set_url": self.url("turn", quote(key), "set"),
             "others": [
                 (words.verb(TURNS[turn]), self.url("turn", quote(key), turn), meaning)
-                for turn, meaning in _meanings(found)
+                for turn, meaning in _meanings(found, whole)
             ]
             if may
             else [],
@@ -177,14 +182,28 @@ def _turn(request: HttpRequest, key: str, turn: str, given: Mapping[str, Any]) -
 
 
 def _found(key: str) -> control.LimitStatus | None:
-    return next(iter(control.limits(home.alias(), keys=[key])), None)
+    return next(iter(control.limits(home.alias(), keys=[key])), None) if key else None
 
 
-def _coded(limit: control.LimitStatus) -> str:
-    return numbers(*limit.code or (None, None, None))
+def _name_of(key: str) -> str:
+    """Return the name of the limit that holds for a key that has none of its own, "" for none."""
+    name, colon, _rest = key.partition(":")
+    return name if colon and not key.startswith(queue_key("")) else ""
 
 
-def _meanings(limit: control.LimitStatus | None) -> Iterator[tuple[str, str]]:
+def _coded(limit: control.LimitStatus | None, whole: control.LimitStatus | None) -> str:
+    """Return what holds where no operator has set anything; whole: the limit of the key's name."""
+    if limit is not None and limit.code:
+        return numbers(*limit.code)
+    if whole is None:
+        return numbers(None, None, None)
+    given = {"numbers": numbers(whole.running, whole.rate, whole.per), "name": whole.key}
+    return _("%(numbers)s, as for each key of %(name)s") % given
+
+
+def _meanings(
+    limit: control.LimitStatus | None, whole: control.LimitStatus | None
+) -> Iterator[tuple[str, str]]:
     """Yield what else may be done to a limit, and what that means: both at once."""
     if limit is None:
         return
@@ -200,24 +219,20 @@ def _meanings(limit: control.LimitStatus | None) -> Iterator[tuple[str, str]]:
             "What was set here is forgotten. At once the code decides again, today and after every "
             "deployment; now it says: %(numbers)s."
         )
-        yield "reset", told % {"numbers": _coded(limit)}
+        yield "reset", told % {"numbers": _coded(limit, whole)}
 
 
-def _unset(key: str) -> dict[str, Any]:
+def _unset(key: str, whole: control.LimitStatus | None) -> dict[str, Any]:
     """Return what holds for a key that has no numbers of its own, and what is under it now."""
     jobs = Job.objects.using(home.database()).filter(state__in=[State.RUNNING, State.BLOCKED])
     name = key.removeprefix(queue_key(""))
     of_queue = name != key
     under = jobs.filter(queue=name, state=State.RUNNING) if of_queue else jobs.filter(limit_key=key)
     counts = dict(under.order_by().values_list("state").annotate(count=Count("id")))
-    whole = None if of_queue or ":" not in key else _found(key.partition(":")[0])
-    shown = numbers(None, None, None)
-    if whole is not None:
-        given = {"numbers": numbers(whole.running, whole.rate, whole.per), "name": whole.key}
-        shown = _("%(numbers)s, as for each key of %(name)s") % given
+    shown = _coded(None, whole)
     return {
         "numbers": shown,
-        "code": numbers(None, None, None),
+        "code": shown,
         "running": marks.number(counts.get(State.RUNNING, 0)),
         "blocked": marks.number(counts.get(State.BLOCKED, 0)),
     }

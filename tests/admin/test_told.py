@@ -10,7 +10,7 @@ from django.db import connection
 from jobqueue import control
 from jobqueue.conf import options_for
 from jobqueue.control import Actor
-from jobqueue.models import Action, ErrorGroup, Job, Queue, Rollup
+from jobqueue.models import Action, ErrorGroup, Job, Limit, Queue, Rollup
 from jobqueue.storage import storage_for
 from tests.admin.making import NOW, attempt, everything, job, page
 from tests.storage.making import register
@@ -59,6 +59,16 @@ def test_a_limit_says_what_each_button_does_and_why_it_was_set(admin):
     for turn in ("lift", "reset"):
         action = page("limit", "queue_3Amail", "turn", turn)
         assert re.search(rf'<details class="jq-ask">[^§]*?action="{action}"', text)
+
+
+def test_what_a_reset_leads_to_is_for_a_key_what_holds_for_its_name(admin):
+    Limit.objects.create(key="customer", running=3, code_running=3, source="app")
+    control.set_limit("customer:42", KIM, running=9)
+    text = admin.get(page("limit", "customer_3A42")).text
+    holds = "at most 3 at once, as for each key of customer"
+    assert f"<dt>The code says</dt><dd>{holds}</dd>" in text
+    assert f"now it says: {holds}." in text
+    assert holds in admin.get(page("limit")).text
 
 
 # --- a job ----------------------------------------------------------------------------------------
@@ -169,7 +179,7 @@ def test_a_schedule_shows_a_run_that_was_started_by_hand_and_has_not_ended(admin
     by_hand = job("running", schedule="nightly", enqueued_at=NOW + timedelta(hours=1))
     over = job("succeeded", schedule="nightly")
     text = admin.get(address).text
-    live = text[text.index('id="jq-live"') : text.index('id="jq-past"')]
+    live = text[text.index('id="jq-live"') : text.index('id="jq-next"')]
     assert re.findall(r">(hand|its plan)</td>", live) == ["hand", "its plan"]
     assert live.index(page("job", by_hand.pk)) < live.index(page("job", ticked.pk))
     assert page("job", over.pk) not in live

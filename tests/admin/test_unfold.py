@@ -34,7 +34,9 @@ assert "All that match" in listed and "jq-search" in listed
 assert "What is wrong now" in client.get("/admin/jobqueue/").text
 assert client.get(page("job", "submit")).status_code == 200
 chosen = {"action": "requeue_selected", "_selected_action": [str(keys["job"])], "index": "0"}
-assert "1 requeued" in client.post(page("job"), chosen, follow=True).text
+assert "No worker is alive" in client.post(page("job"), chosen).text
+confirmed = client.post(page("job", "selected", "requeue"), chosen, follow=True)
+assert "1 requeued" in confirmed.text
 assert Job.objects.get(pk=keys["job"]).state == "ready"
 print("fine")
 """

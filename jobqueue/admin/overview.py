@@ -147,7 +147,7 @@ def _facts(request: HttpRequest, current: control.Status, hour: Any) -> list[tup
                 f"{hour.attempts:,}", _("(%(failed)s of these failed)") % {"failed": f"{failed:,}"}
             ),
         ),
-        (_("Lost with a worker, redone"), f"{lost:,}"),
+        (_("Interrupted, run again"), f"{lost:,}"),
         (_("Waited, p50 and p95"), _both(hour.wait)),
         (_("Ran, p50 and p95"), _both(hour.run)),
     ]

@@ -25,7 +25,7 @@ STATES: Mapping[str, Any] = {
     # attempts
     "failed": _("failed"),
     "timed_out": _("timed out"),
-    "lost": _("lost"),
+    "lost": _("interrupted"),
     "snoozed": _("snoozed"),
     # bulk operations
     "stopped": _("stopped"),
@@ -64,7 +64,7 @@ ICONS: Mapping[str, str] = {
     "cancelled": "⊘",
     "failed": "✕",
     "timed_out": "◔",
-    "lost": "?",
+    "lost": "↯",
     "snoozed": "◷",
     "stopped": "■",
     "finished": "✓",
@@ -153,7 +153,7 @@ NOTES: Mapping[str, Any] = {
     "backend": _("(alias in TASKS)"),
     "fence": _("(number of the claim: only the newest may finish the job)"),
     "slots": _("(jobs that it runs at once)"),
-    "suspicions": _("(workers that were lost while they ran it)"),
+    "suspicions": _("(workers that died while they ran it)"),
 }
 """What names of ours mean."""
 DONE: Mapping[str, Any] = {

@@ -12,7 +12,7 @@ from django.utils import timezone
 from jobqueue.compat import TASK_MAX_PRIORITY, TASK_MIN_PRIORITY
 from jobqueue.conf import MAX_QUEUE_NAME_LENGTH
 from jobqueue.filters.times import check_time
-from jobqueue.states import State
+from jobqueue.states import Outcome, State
 
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)([smhdw]?)")
@@ -41,6 +41,11 @@ def clock_time(value: datetime | None) -> str:
     if timezone.is_naive(value):
         return value.isoformat(" ", "seconds")
     return timezone.localtime(value).isoformat(" ", "seconds")
+
+
+def outcome_word(outcome: str) -> str:
+    """Return how an attempt ended as people read it: what is `lost` is interrupted, not its job."""
+    return "interrupted" if outcome == Outcome.LOST else outcome.replace("_", " ")
 
 
 def budget(used: int, most: int | None) -> str:

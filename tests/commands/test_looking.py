@@ -263,4 +263,7 @@ def test_the_budget_counts_what_is_charged_not_every_execution(storage, jobs):
         storage.end_many([ending(held, "ready", outcome=outcome, charged=is_charged)])
     (line,) = [line for line in jobs("list").out.splitlines() if str(job_id) in line]
     assert "1/5" in line
-    assert "3 so far; 1 of at most 5 failures used up" in jobs("show", str(job_id)).out
+    shown = jobs("show", str(job_id)).out
+    assert "3 so far; 1 of at most 5 failures used up" in shown
+    assert "interrupted" in shown
+    assert "lost" not in shown

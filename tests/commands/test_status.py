@@ -89,7 +89,7 @@ def test_the_last_hour_is_summed_up(storage, jobs):
     lost = failure(now, waited=2.0, ran=0.5, outcome=Outcome.LOST)
     record(attempt(now, waited=2.0, ran=0.5), failure(now, waited=2.0, ran=0.5), lost)
     catch_up(storage)
-    assert "last hour: 3 attempts, 1 failed, 1 lost" in jobs("status").out
+    assert "last hour: 3 attempts, 1 failed, 1 interrupted" in jobs("status").out
 
 
 def test_what_somebody_should_look_at_is_not_followed_by_an_all_clear(storage, jobs):

@@ -11,7 +11,7 @@ from django.core.management.base import CommandError
 
 from jobqueue.engine.counts import numbered
 from jobqueue.engine.operations import parse_ids
-from jobqueue.management.formats import age, clock_time
+from jobqueue.management.formats import age, clock_time, outcome_word
 from jobqueue.management.jobs_commands.base import Shell, Subcommand
 from jobqueue.management.jobs_commands.list_jobs import last_error, state_color
 from jobqueue.management.jobs_commands.show_reports import LINES_SHOWN, log_section, progress_text
@@ -149,7 +149,8 @@ def _attempts(shell: Shell, job: Job) -> Iterator[str]:
         [
             [
                 str(attempt.number),
-                attempt.outcome + (", counts as a failure" if attempt.charged else ""),
+                outcome_word(attempt.outcome)
+                + (", counts as a failure" if attempt.charged else ""),
                 clock_time(attempt.started_at),
                 age((attempt.finished_at - attempt.started_at).total_seconds()),
                 names.get(attempt.worker, str(attempt.worker)),

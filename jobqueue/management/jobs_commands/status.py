@@ -109,9 +109,9 @@ def _activity(shell: Shell) -> Iterator[str]:
         failed = sum(hour.outcomes.get(outcome, 0) for outcome in CHARGED)
         lost = hour.outcomes.get(Outcome.LOST, 0)
         yield (
-            f"last hour: {numbered(hour.attempts, 'attempt')}, {failed:,} failed, {lost:,} lost, "
-            f"{hour.per_minute:,.0f} a minute now; waited {_spread(hour.wait)}; "
-            f"ran {_spread(hour.run)}"
+            f"last hour: {numbered(hour.attempts, 'attempt')}, {failed:,} failed, "
+            f"{lost:,} interrupted, {hour.per_minute:,.0f} a minute now; "
+            f"waited {_spread(hour.wait)}; ran {_spread(hour.run)}"
         )
 
 

@@ -100,7 +100,7 @@ def migrate(directory: Path) -> None:
 def where_to_watch(web_port: int) -> str:
     """Return where the live page is, and what to do if it was not built."""
     built = "" if (FOLDER / "manifest.json").exists() else " (not built yet: make page)"
-    return f"Watch it live: http://127.0.0.1:{web_port}/jobqueue/{built}"
+    return f"Watch it live: http://127.0.0.1:{web_port}/jobqueue/?period=15m{built}"
 
 
 def stay_up(console: Console, fleet: Fleet, web_port: int, password: str, token: str) -> None:

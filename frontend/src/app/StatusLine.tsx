@@ -3,6 +3,7 @@
 import { clock } from "../lib/format";
 import { useLive } from "../live/LiveContext";
 import { POLL_SECONDS } from "../live/status";
+import { serverTime } from "./clock";
 import { loginUrl } from "./config";
 import { useZone } from "./preferences";
 import { useShortcuts } from "./shortcuts";
@@ -29,7 +30,7 @@ export function StatusLine() {
     if (mode === "live") return "Live";
     if (mode === "connecting") return "Connecting …";
     if (mode === "polling") return `Polling ${POLL_SECONDS} s`;
-    if (mode === "offline") return `Offline since ${clock(lostAt ?? 0, zone, true)}`;
+    if (mode === "offline") return `Offline since ${clock(serverTime(lostAt ?? 0), zone, true)}`;
     if (mode === "signed-out") return "Signed out";
     if (pausedBy === "selection") return "Paused: jobs are selected";
     return pausedBy === "hidden" ? "Paused: hidden" : "Paused";

@@ -22,6 +22,9 @@ export function learn(date: string | null): void {
 
 export const serverNow = (): number => Date.now() + offset;
 
+/** What the server's clock showed when this machine's showed `at`. */
+export const serverTime = (at: number): number => at + offset;
+
 function watch(watcher: () => void): () => void {
   watchers.add(watcher);
   timer ??= window.setInterval(() => {

@@ -11,7 +11,7 @@ export const PERIOD_SECONDS: Record<Period, number> = {
   "7d": 604_800,
 };
 
-export const PERIOD_WORDS: Record<Period, string> = {
+const PERIOD_NAMES: Record<Period, string> = {
   "15m": "15 min",
   "1h": "1 h",
   "6h": "6 h",
@@ -19,4 +19,7 @@ export const PERIOD_WORDS: Record<Period, string> = {
   "7d": "7 d",
 };
 
-export const PERIOD_CHOICES = PERIODS.map((one) => [one, PERIOD_WORDS[one]] as const);
+/** As they are read behind "in the last". */
+export const PERIOD_WORDS: Record<Period, string> = { ...PERIOD_NAMES, "1h": "hour" };
+
+export const PERIOD_CHOICES = PERIODS.map((one) => [one, PERIOD_NAMES[one]] as const);

@@ -9,10 +9,11 @@ import { clock, duration, percentile, tick } from "../lib/format";
 import { Axes, MARGIN } from "./Axes";
 import { ChartFrame } from "./ChartFrame";
 
+/** Percentiles, as people say them: so many took no longer. */
 const LINES = [
-  ["p50", "var(--jq-chart-1)"],
-  ["p95", "var(--jq-chart-3)"],
-  ["p99", "var(--jq-chart-5)"],
+  ["p50", "half within", "var(--jq-chart-1)"],
+  ["p95", "95 % within", "var(--jq-chart-3)"],
+  ["p99", "99 % within", "var(--jq-chart-5)"],
 ] as const;
 
 interface Properties {
@@ -35,13 +36,15 @@ export function LatencyChart({ title, starts, spreads, total }: Properties) {
     <ChartFrame
       title={title}
       height={130}
-      summary={LINES.map(([name]) => `${name} ${percentile(total, total?.[name])}`).join(", ")}
-      legend={LINES.map(([name, color]) => ({
-        name,
+      summary={LINES.map(([name, words]) => `${words} ${percentile(total, total?.[name])}`).join(
+        ", ",
+      )}
+      legend={LINES.map(([name, words, color]) => ({
+        name: words,
         color,
         value: percentile(total, total?.[name]),
       }))}
-      columns={["From", ...LINES.map(([name]) => name)]}
+      columns={["From", ...LINES.map(([, words]) => words)]}
       rows={seen.map(({ at, spread }) => [
         formatX(new Date(at)),
         ...LINES.map(([name]) => duration(spread?.[name])),
@@ -64,7 +67,7 @@ export function LatencyChart({ title, starts, spreads, total }: Properties) {
               formatY={tick}
               ticksY={decades(low, high)}
             />
-            {LINES.map(([name, color]) => (
+            {LINES.map(([name, words, color]) => (
               <g key={name}>
                 <LinePath
                   data={seen}
@@ -83,7 +86,7 @@ export function LatencyChart({ title, starts, spreads, total }: Properties) {
                     r={seen.length > 30 ? 1.5 : 2.5}
                     fill={color}
                   >
-                    <title>{`${formatX(new Date(point.at))}: ${name} ${duration(point.spread?.[name])}`}</title>
+                    <title>{`${formatX(new Date(point.at))}: ${words} ${duration(point.spread?.[name])}`}</title>
                   </circle>
                 ))}
               </g>

@@ -68,20 +68,14 @@ export function PulseChart({ pulse, marks }: { pulse: Pulse; marks: readonly Mar
           domain: [since, now],
           range: [MARGIN.left, width - MARGIN.right],
         });
-        const seen = x(Math.max(since, samples[0]?.at ?? now));
-        const unit = { x: MARGIN.left, className: "unit" };
+        const seen = x(Math.max(since, pulse.samples[0]?.at ?? now));
+        const unit = { x: MARGIN.left, className: "unit is-over" };
         return (
           <>
             <Unseen width={seen - MARGIN.left} height={height - UPPER - MARGIN.bottom} />
-            <text {...unit} y={UPPER - 5}>
-              attempts ended per second{width > 480 && ", whatever became of them"}
-            </text>
             <g transform={`translate(0, ${UPPER})`}>
               <Pace x={x} ended={ended} width={width} height={LOWER - UPPER - 12} />
             </g>
-            <text {...unit} y={LOWER - 5}>
-              jobs running and ready at each moment
-            </text>
             <g transform={`translate(0, ${LOWER})`}>
               <Jobs
                 x={x}
@@ -106,6 +100,12 @@ export function PulseChart({ pulse, marks }: { pulse: Pulse; marks: readonly Mar
                 </circle>
               </g>
             ))}
+            <text {...unit} y={UPPER - 5}>
+              attempts ended per second{width > 480 && ", whatever became of them"}
+            </text>
+            <text {...unit} y={LOWER - 5}>
+              jobs running and ready at each moment
+            </text>
           </>
         );
       }}

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { deathMarks, replacements } from "./crew";
+import { deathMarks, goneFor, replacements } from "./crew";
 
 const now = Date.parse("2026-07-14T10:00:00Z");
 const ago = (seconds: number) => new Date(now - seconds * 1_000).toISOString();
@@ -44,4 +44,11 @@ it("marks a death at its own time, however old the answer, and nothing else", ()
   const mark = { at: now - 12_000, label: "one (7) died" };
   expect(deathMarks([early, stopped, reaper])).toEqual([mark]);
   expect(deathMarks([late])).toEqual([mark]);
+});
+
+it("goes on telling how long a worker is gone, though nothing new is read of it", () => {
+  const dead = { died_at: ago(12), dead_seconds: 1 };
+  expect(goneFor(dead, now)).toBe(12);
+  expect(goneFor(dead, now + 60_000)).toBe(72);
+  expect(goneFor(dead, now - 13_000)).toBe(0);
 });

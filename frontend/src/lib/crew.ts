@@ -67,3 +67,7 @@ export const deathMarks = (dead: readonly Dead[]): { at: number; label: string }
       at: Date.parse(worker.died_at),
       label: `${worker.name || worker.host} (${worker.pid}) died`,
     }));
+
+/** For how many seconds a worker is gone; what was read of it only says how many it was then. */
+export const goneFor = ({ died_at }: Pick<Dead, "died_at">, now: number): number =>
+  Math.max(0, now - Date.parse(died_at)) / 1_000;

@@ -77,6 +77,8 @@ describe("times", () => {
     expect(relative("2026-07-14T09:58:00Z", now)).toBe("2 min ago");
     expect(relative("2026-07-14T10:00:05Z", now)).toBe("in 5 s");
     expect(relative("2026-07-14T10:00:00.4Z", now)).toBe("now");
+    expect(relative("2026-07-14T10:00:01.9Z", now)).toBe("now");
+    expect(relative("2026-07-14T10:00:02Z", now)).toBe("in 2 s");
     expect(relative(null, now)).toBe("–");
   });
 

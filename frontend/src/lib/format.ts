@@ -72,11 +72,14 @@ function units(seconds: number): string {
   return rest === 0 ? head : `${head} ${rest} ${next[0]}`;
 }
 
+/** The server's clock is known to two seconds: what has just been may seem to lie so far ahead. */
+const AHEAD = 2;
+
 /** How long ago, or in how long; coarse enough not to flicker. */
 export function relative(time: string | null | undefined, now: number): string {
   if (!time) return "–";
   const seconds = (Date.parse(time) - now) / 1000;
-  if (Math.abs(seconds) < 1) return "now";
+  if (seconds > -1 && seconds < AHEAD) return "now";
   const text = duration(Math.abs(seconds) < 10 ? Math.round(Math.abs(seconds)) : Math.abs(seconds));
   return seconds > 0 ? `in ${text}` : `${text} ago`;
 }
@@ -109,6 +112,8 @@ export function clock(time: number | Date, zone: Zone, seconds = false): string 
 
 export const percent = (share: number): string =>
   `${(share * 100).toFixed(share > 0 && share < 0.1 ? 1 : 0)} %`;
+
+export const capital = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1);
 
 /** The last part of a dotted path, which is what people call a task. */
 export const lastName = (path: string): string => path.slice(path.lastIndexOf(".") + 1);

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { curl, hasStopped, slotsOf, wordOf } from "./words";
+import { curl, hasStopped, personOf, slotsOf, wordOf } from "./words";
 
 it("writes a request for a shell, whatever is in it", () => {
   expect(curl("GET", "http://127.0.0.1/jobs/")).toBe(
@@ -18,6 +18,11 @@ it("calls a worker dead only if nobody told it to stop", () => {
 it("calls an attempt whose worker died interrupted, as nothing is lost with it", () => {
   expect(wordOf("lost")).toBe("interrupted");
   expect(wordOf("timed_out")).toBe("timed out");
+});
+
+it("calls people by their name, without the number of the account", () => {
+  expect(personOf("kim#7")).toBe("kim");
+  expect(personOf("jobs enqueue")).toBe("jobs enqueue");
 });
 
 it("never says that more slots are busy than there are", () => {

@@ -35,6 +35,9 @@ export const PAST: Record<string, string> = {
 export const wordOf = (name: string): string =>
   name === "lost" ? "interrupted" : name.replaceAll("_", " ");
 
+/** A user by name alone: the server adds the number of the account, "kim#7". */
+export const personOf = (user: string): string => user.replace(/#\d+$/, "");
+
 /** Whether a worker that is gone ended as it was told to, as at every deployment. */
 export const hasStopped = (worker: { reason: string }): boolean => worker.reason === "stopped";
 

@@ -6,7 +6,10 @@
 
 import type { StatsChange } from "./protocol";
 
+/** What is shown. */
 export const KEPT_MS = 120_000;
+/** What is kept: a little more, so that there is always something at the beginning of what is shown. */
+export const HELD_MS = KEPT_MS + 5_000;
 const APART_MS = 900;
 
 export interface Sample {
@@ -37,7 +40,7 @@ export function beaten(pulse: Pulse, stats: StatsChange, at: number): Pulse {
     waiting: value("retrying") + value("scheduled") + value("blocked"),
     done: ended,
   };
-  const kept = pulse.samples.filter((one) => at - one.at <= KEPT_MS);
+  const kept = pulse.samples.filter((one) => at - one.at <= HELD_MS);
   const last = kept.at(-1);
   if (last !== undefined && at - last.at < APART_MS) {
     const merged = { ...sample, at: last.at, done: last.done + ended };

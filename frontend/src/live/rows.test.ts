@@ -26,6 +26,14 @@ describe("changes", () => {
     expect(fresh).toEqual([]);
   });
 
+  it("take the error away from a row that has succeeded, before it is read again", () => {
+    const failing = { ...rows[1], id: "02", version: 4, error_class: "E", error_message: "no" };
+    const patched = (state: string) =>
+      patch([{ ...failing, state: "running" }], [{ id: "02", state, version: 5 }]).rows[0];
+    expect(patched("succeeded")).toMatchObject({ error_class: "", error_message: "" });
+    expect(patched("dead")).toMatchObject({ error_class: "E", error_message: "no" });
+  });
+
   it("never go back to an older version", () => {
     const patched = patch(rows, [{ id: "02", state: "ready", version: 4 }]);
     expect(patched.rows).toBe(rows);

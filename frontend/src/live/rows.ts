@@ -9,7 +9,12 @@ export interface Row {
   id: string;
   state: string;
   version: number;
+  error_class?: string;
+  error_message?: string;
 }
+
+/** A job that has succeeded has no current error, whatever the row said before. */
+const NO_ERROR = { error_class: "", error_message: "" };
 
 export interface Patched<R extends Row> {
   rows: R[];
@@ -45,7 +50,8 @@ export function patch<R extends Row>(rows: readonly R[], changes: readonly Chang
     if (change?.gone) gone.push(row.id);
     if (change === undefined || change.gone || versionOf(change) <= row.version) return row;
     stale.push(row.id);
-    return { ...row, state: change.state ?? row.state };
+    const state = change.state ?? row.state;
+    return { ...row, ...(state === "succeeded" && NO_ERROR), state };
   });
   const fresh = [...latest.values()].filter((change) => change.new).map((change) => change.id);
   return { rows: stale.length === 0 ? (rows as R[]) : patched, stale, fresh, gone };

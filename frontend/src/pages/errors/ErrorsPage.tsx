@@ -53,7 +53,7 @@ export function ErrorsPage() {
       </div>
       <p className="quiet">
         Attempts that failed or were interrupted, in groups: errors of one class whose messages
-        differ only in numbers, ids and quoted text are alike.
+        differ only in numbers, ids and quoted text are alike; # and … stand for those.
       </p>
       <BulkProgress own={operation} onDone={() => void query.refetch()} />
       <Loaded query={query}>

@@ -3,6 +3,7 @@ import type { ReactNode } from "react";
 import type { JobDetail } from "../../api/jobs";
 import { quoted } from "../../lib/filter";
 import { duration, number } from "../../lib/format";
+import { personOf } from "../../lib/words";
 import { Time } from "../../ui/parts";
 
 export function JobFacts({ job }: { job: JobDetail }) {
@@ -15,10 +16,8 @@ export function JobFacts({ job }: { job: JobDetail }) {
       </Fact>
       <Fact name="Priority">{job.priority}</Fact>
       <Fact name="Attempts">
-        {number(job.attempts)} ended;{" "}
-        {job.max_attempts === null
-          ? "no limit"
-          : `${number(job.failures)} of at most ${number(job.max_attempts)} failures`}
+        {number(job.attempts)}, {job.failures === 0 ? "none" : number(job.failures)} failed
+        {job.max_attempts !== null && ` (at most ${number(job.max_attempts)} may)`}
       </Fact>
       <Fact name="Enqueued">
         <Time at={job.enqueued_at} plain />
@@ -70,7 +69,11 @@ export function JobFacts({ job }: { job: JobDetail }) {
       )}
       {job.unique_key !== null && <Fact name="Unique key">{job.unique_key}</Fact>}
       {job.limit_key !== null && <Fact name="Limit">{job.limit_key}</Fact>}
-      {job.created_by !== "" && <Fact name="Made by">{job.created_by}</Fact>}
+      {job.created_by !== "" && (
+        <Fact name="Made by">
+          <span title={job.created_by}>{personOf(job.created_by)}</span>
+        </Fact>
+      )}
       {job.copied_from !== null && (
         <Fact name="Copied from">
           <Link to="/jobs/$jobId" params={{ jobId: job.copied_from }}>

@@ -3,7 +3,8 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { type Attempt, attemptsQuery, type JobDetail } from "../../api/jobs";
 import { useNow } from "../../app/clock";
-import { duration } from "../../lib/format";
+import { capital, duration } from "../../lib/format";
+import { personOf } from "../../lib/words";
 import { useInterval } from "../../live/LiveContext";
 import { Badge, Earlier, Loaded, Time } from "../../ui/parts";
 import { allOf } from "./JobTabs";
@@ -19,7 +20,7 @@ export function Timeline({ job }: { job: JobDetail }) {
         <ol className="timeline">
           <li>
             <Badge name="scheduled" label="enqueued" /> <Time at={job.enqueued_at} plain />
-            {job.created_by !== "" && ` by ${job.created_by}`}
+            {job.created_by !== "" && ` by ${personOf(job.created_by)}`}
           </li>
           {query.hasNextPage && (
             <li>
@@ -34,7 +35,10 @@ export function Timeline({ job }: { job: JobDetail }) {
             />
           ))}
           <li>
-            <Badge name={job.state} label={job.state === "succeeded" ? "committed" : undefined} />{" "}
+            <Badge
+              name={job.state}
+              label={job.state === "succeeded" ? completed(job) : undefined}
+            />{" "}
             {job.state === "running" && job.started_at !== null && (
               <>
                 for {duration((now - Date.parse(job.started_at)) / 1_000)}; it stops at its time
@@ -86,6 +90,9 @@ function waitOf(attempt: Attempt, before: Attempt | undefined): string {
   return `waited ${duration(seconds(since, attempt.started_at))}`;
 }
 
+/** What a job is that has succeeded: of one that is not atomic more than its row may have been done. */
+const completed = (job: JobDetail): string => (job.atomic === false ? "completed" : "committed");
+
 /** What of its writes there is, as the guarantee has it. */
 function Effects({ job, attempts }: { job: JobDetail; attempts: readonly Attempt[] }) {
   const last = attempts.find((attempt) => attempt.outcome === "succeeded");
@@ -93,7 +100,7 @@ function Effects({ job, attempts }: { job: JobDetail; attempts: readonly Attempt
   if (job.state === "succeeded") {
     return (
       <p className="effects">
-        {job.atomic === false ? "Completed" : "Committed"} once
+        {capital(completed(job))} once
         {last !== undefined && `, by attempt ${last.number}`}.{others > 0 && ` ${earlier(job)}`}
       </p>
     );
@@ -110,5 +117,5 @@ function earlier(job: JobDetail): string {
     return "The task is not atomic: what other attempts did is not undone. Recorded steps are kept.";
   }
   const transaction = job.atomic ? "" : " in the job's own transaction";
-  return `What other attempts wrote${transaction} was rolled back. Recorded steps are kept.`;
+  return `What other attempts wrote${transaction} was rolled back, except for recorded steps.`;
 }

@@ -8,6 +8,9 @@ import { quoted } from "../../lib/filter";
 import { lastName, plural } from "../../lib/format";
 import { Badge, Time } from "../../ui/parts";
 
+const ENDED: ReadonlySet<string> = new Set(["succeeded", "dead", "cancelled"]);
+const hasEnded = (row: JobSummary) => ENDED.has(row.state);
+
 interface Properties {
   rows: JobSummary[];
   gone: ReadonlySet<string>;
@@ -148,15 +151,16 @@ export function JobTable({ rows, gone, selected, onSelect, onFilter }: Propertie
 
 /** The time that matters in its state, and what it is. */
 function When({ row }: { row: JobSummary }) {
-  if (row.finished_at) return <TimeOf what="ended" at={row.finished_at} />;
+  if (row.finished_at || hasEnded(row)) return <TimeOf what="ended" at={row.finished_at} />;
   if (row.state === "running") return <TimeOf what="started" at={row.started_at} />;
   return <TimeOf what="due" at={row.run_at} />;
 }
 
+/** Of a state that was just pushed the time is not read yet: it is now. */
 function TimeOf({ what, at }: { what: string; at: string | null }) {
   return (
     <span className="row-time">
-      <span className="quiet">{what}</span> <Time at={at} />
+      <span className="quiet">{what}</span> {at === null ? "now" : <Time at={at} />}
     </span>
   );
 }

@@ -48,7 +48,14 @@ export function JobsPage() {
         )}
         {termOf(asked.q, "state") === null && list.rows.some(hasEnded) && (
           <span className="quiet">
-            Jobs that have ended since stay until the list is read again.
+            Jobs that end stay in this list{" "}
+            {list.fresh > 0 ? (
+              "until then."
+            ) : (
+              <button type="button" className="small" onClick={list.showNew}>
+                until it is read again
+              </button>
+            )}
           </span>
         )}
       </div>

@@ -3,10 +3,13 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type Finding, findingsQuery } from "../../api/page";
+import { statsQuery } from "../../api/resources";
+import { serverTime } from "../../app/clock";
 import { useZone } from "../../app/preferences";
 import { quoted } from "../../lib/filter";
-import { clock } from "../../lib/format";
+import { clock, count } from "../../lib/format";
 import { useLive } from "../../live/LiveContext";
+import { useStats } from "../../live/useStats";
 import { Badge, Loaded, Panel } from "../../ui/parts";
 
 /** Some of it nobody is told of by a push: locks, drift, the database's own health. */
@@ -23,17 +26,14 @@ export function Findings() {
   });
   // The figures in it are as old as the look, those below it are pushed: they may differ.
   const looked = query.data && (
-    <span className="quiet">looked at {clock(query.dataUpdatedAt, zone, true)}</span>
+    <span className="quiet">looked at {clock(serverTime(query.dataUpdatedAt), zone, true)}</span>
   );
   return (
     <Panel title="What is wrong now" tools={looked}>
       <Loaded query={query}>
         {({ results }) =>
           results.length === 0 ? (
-            <p className="all-well">
-              <Badge name="succeeded" label="Nothing" /> Jobs are taken, nothing is late, and no
-              queue is paused.
-            </p>
+            <AllWell />
           ) : (
             <ul className="findings">
               {results.map((finding) => (
@@ -52,6 +52,29 @@ export function Findings() {
         }
       </Loaded>
     </Panel>
+  );
+}
+
+/** No finding; a few dead letters are none, and are told of all the same. */
+function AllWell() {
+  const told = useStats();
+  const stats = useQuery(statsQuery(3_600));
+  const dead = (told?.counts ?? stats.data?.counts)?.dead;
+  const isEmpty = !dead?.value;
+  return (
+    <p className="all-well">
+      <Badge name="succeeded" label={isEmpty ? "Nothing" : "Nothing urgent"} /> Jobs are taken,
+      nothing is late, and no queue is paused.
+      {!isEmpty && (
+        <>
+          {" "}
+          <Link to="/errors">
+            {count(dead)} {dead.value === 1 ? "job is" : "jobs are"} dead
+          </Link>
+          .
+        </>
+      )}
+    </p>
   );
 }
 

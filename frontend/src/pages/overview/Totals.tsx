@@ -6,7 +6,16 @@ import type { ReactNode } from "react";
 import { type Stats, statsQuery } from "../../api/resources";
 import { useNow } from "../../app/clock";
 import { PERIOD_SECONDS, PERIOD_WORDS, type Period } from "../../app/periods";
-import { briefCount, type Count, duration, number, percent, plural, short } from "../../lib/format";
+import {
+  briefCount,
+  type Count,
+  capital,
+  duration,
+  number,
+  percent,
+  plural,
+  short,
+} from "../../lib/format";
 import { useInterval } from "../../live/LiveContext";
 import { RATE_MS, rate } from "../../live/pulse";
 import { usePulse, useStats } from "../../live/useStats";
@@ -77,8 +86,8 @@ function Attempts({ stats, words }: { stats: Stats | undefined; words: string })
       : [rate(pulse), duration(RATE_MS / 1_000)];
   return (
     <Panel title={`Attempts in the last ${words}`}>
-      <p className="sum wide-only">
-        {short(pace)} ended per second in the last {window}; a job may have several.
+      <p className="sum">
+        One start of a job each. {short(pace)} per second in the last {window}.
       </p>
       <Shares
         parts={[
@@ -108,7 +117,6 @@ function Attempts({ stats, words }: { stats: Stats | undefined; words: string })
   );
 }
 
-const capital = (word: string) => word.charAt(0).toUpperCase() + word.slice(1);
 const totalOf = (counts: Counts, states: readonly string[]): number =>
   states.reduce((sum, state) => sum + (counts?.[state]?.value ?? 0), 0);
 

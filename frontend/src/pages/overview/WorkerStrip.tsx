@@ -4,16 +4,16 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type DeadWorker, type Worker, workersQuery } from "../../api/resources";
 import { useNow } from "../../app/clock";
-import { replacements } from "../../lib/crew";
-import { duration, number, plural } from "../../lib/format";
+import { goneFor, replacements } from "../../lib/crew";
+import { duration, number, short } from "../../lib/format";
 import { hasStopped, slotsOf } from "../../lib/words";
 import { useInterval } from "../../live/LiveContext";
 import type { WorkerChange } from "../../live/protocol";
 import { Badge, Empty, Loaded, Panel } from "../../ui/parts";
 import { useWorkers } from "../workers/useWorkers";
 
-/** Those that went last have a card, the others are counted. */
-const SHOWN_GONE = 2;
+/** Those that died last have a card, then those that stopped; the others are counted. */
+const SHOWN_GONE = 4;
 const GONE_SECONDS = 300;
 /** Rates are of whole minutes: of a younger worker they say nothing. */
 const RATED_SECONDS = 360;
@@ -21,15 +21,16 @@ const RATED_SECONDS = 360;
 export function WorkerStrip() {
   const queries = useQueryClient();
   const query = useQuery({ ...workersQuery, refetchInterval: useInterval() });
+  const now = useNow();
   const told = useWorkers(() => void queries.invalidateQueries({ queryKey: ["workers"] }));
   return (
     <Panel title="Workers" tools={<Link to="/workers">All of them</Link>}>
       <Loaded query={query}>
         {({ results, dead }) => {
           const workers = results.filter((worker) => worker.kind === "worker");
-          const lately = dead.filter(
-            (worker) => worker.dead_seconds < GONE_SECONDS && worker.kind === "worker",
-          );
+          const lately = dead
+            .filter((worker) => goneFor(worker, now) < GONE_SECONDS && worker.kind === "worker")
+            .sort((a, b) => Number(hasStopped(a)) - Number(hasStopped(b)));
           if (workers.length + lately.length === 0) {
             return (
               <Empty title="No worker is alive">
@@ -123,7 +124,7 @@ export const isRated = (worker: Worker, now: number): boolean =>
 function paceOf(worker: Worker, now: number): string {
   const age = (now - Date.parse(worker.started_at)) / 1_000;
   if (!isRated(worker, now)) return `started ${duration(Math.max(Math.round(age), 0))} ago`;
-  return `${plural(Math.round(worker.per_minute), "job")} per minute`;
+  return `${short(worker.per_minute)} attempts/min`;
 }
 
 function classOf(worker: DeadWorker, replaced: ReadonlyMap<string, number>): string {
@@ -133,7 +134,7 @@ function classOf(worker: DeadWorker, replaced: ReadonlyMap<string, number>): str
 
 /** When a worker went, and whether it died; red only while no other has come in its place. */
 export function GoneBadge({ worker, isReplaced }: { worker: DeadWorker; isReplaced: boolean }) {
-  const ago = `${duration(Math.round(worker.dead_seconds))} ago`;
+  const ago = `${duration(Math.round(goneFor(worker, useNow())))} ago`;
   if (hasStopped(worker)) return <Badge name="stopped" label={`stopped ${ago}`} />;
   return <Badge name={isReplaced ? "died" : "dead"} label={`died ${ago}`} />;
 }

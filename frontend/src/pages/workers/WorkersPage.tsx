@@ -2,7 +2,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { type DeadWorker, drainWorker, type Worker, workersQuery } from "../../api/resources";
-import { useNow } from "../../app/clock";
+import { serverTime, useNow } from "../../app/clock";
 import { replacements } from "../../lib/crew";
 import { duration, number } from "../../lib/format";
 import { hasStopped } from "../../lib/words";
@@ -42,7 +42,7 @@ export function WorkersPage() {
                       <th>Process</th>
                       <th>State</th>
                       <th>Busy</th>
-                      <th className="number">Jobs per minute</th>
+                      <th className="number">Attempts/min</th>
                       <th>Queues</th>
                       <th>Started</th>
                       <th className="number">Heartbeat</th>
@@ -162,7 +162,7 @@ interface RowProperties {
 
 function Row({ worker, running, readAt, onDrain }: RowProperties) {
   const now = useNow();
-  const heartbeat = worker.heartbeat_seconds + Math.max(0, now - readAt) / 1_000;
+  const heartbeat = worker.heartbeat_seconds + Math.max(0, now - serverTime(readAt)) / 1_000;
   return (
     <tr>
       <td data-label="Process">

@@ -21,6 +21,7 @@ START_SECONDS, RUN_SECONDS, STOP_SECONDS = 120.0, 400.0, 60.0
 ADDRESS = re.compile(r"Watch it live: (http://[\d.:]+)/jobqueue/.*?password (\S+)\)")
 VERDICT = re.compile(r"Audit (passed|FAILED).*")
 JOBS = re.compile(r"(?m)^\W*jobs\W+(\d+)\W*$")
+TABLE = re.compile(r"^\W*[|│]|Audit (passed|FAILED)")
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
 
 
@@ -51,8 +52,11 @@ class DemoRun:
     def table(self) -> str:
         """Wait for the end of the run; return its table, and the verdict below it."""
         wait_until(lambda: VERDICT.search(self.said), "the demo comes to its verdict", RUN_SECONDS)
-        lines = self.said.splitlines()
-        return "\n".join(line for line in lines if "|" in line or "│" in line or "Audit" in line)
+        lines = [line for line in self.said.splitlines() if TABLE.search(line)]
+        first = max(
+            at for at, line in enumerate(lines) if "orders" in line
+        )  # what is above is its course
+        return "\n".join(lines[first:])
 
     def jobs(self) -> int:
         """Return how many jobs the table says there were."""

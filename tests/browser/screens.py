@@ -1,11 +1,14 @@
 """python -m tests.browser.screens [FOLDER]: pictures of the live page, at work and under kill -9.
 
 README's is of `make demo`, at its end; the table of that very run is printed, to stand above it.
-For the others a shop with some failures gets orders and deliveries all the time, while its workers
-are killed. Pictures go to docs/images, or to FOLDER. Exits 2 where there is no browser.
+For the others a shop with some failures gets orders and deliveries for six minutes, while its
+workers are killed in turn. Pictures go to docs/images, or to FOLDER. Exits 2 where there is no
+browser.
 """
 
 import itertools
+import os
+import signal
 import sys
 import threading
 import time
@@ -23,13 +26,29 @@ from tests.browser.looking import parts_in_words
 from tests.browser.stage import ROOT, Client, Stage, signed_in, stage, wait_until
 
 DELIVERY = "project.shop.tasks.book_delivery"
-ARTICLES = (*("teapot", "cup", "kettle", "tea-tin") * 8, "saucer")
+ARTICLES = (*("teapot", "cup", "kettle", "tea-tin") * 100, "saucer")
 """The last is an article that the shop has not: its job gives up."""
-LOAD_SECONDS = 125.0
-KILL_SECONDS = 5.0
-DESKTOP, TALL, FLAT, PHONE = (1_360, 900), (1_360, 1_120), (1_360, 600), (390, 844)
+SUPERVISING, KILLED = 3, 2
+"""Of so many supervisors so many have their workers killed: those of the others live long."""
+WORKERS = SUPERVISING * PROCESSES
+LOAD_SECONDS = 900.0
+"""The longest wait for the rate of a worker, which is known once it has lived for six minutes."""
+PULSE_SECONDS = 121.0
+"""After so long the chart of the last two minutes is full."""
+KILL_SECONDS = 15.0
+DESKTOP, TALL, PHONE = (1_360, 900), (1_360, 1_240), (390, 1_280)
 ALIVE = ".worker:not(.is-dead, .is-stopped)"
 OVERVIEW = "/jobqueue/?period=15m"
+WHOLE = ".panel, .jobs tr, .timeline li"
+"""What a picture must not cut."""
+MARGIN = 12
+BOTTOM = """([whole, margin]) => {
+    const ends = [...document.querySelectorAll(whole)].map((one) => {
+        const own = one.tagName === "TR" ? 0 : margin;
+        return one.getBoundingClientRect().bottom + own;
+    });
+    return Math.ceil(Math.max(200, ...ends.filter((end) => end <= window.innerHeight)));
+}"""
 
 
 def main(folder: Path) -> int:
@@ -40,23 +59,16 @@ def main(folder: Path) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     with browser() as started:
         take_demo(started, folder)
-    with stage(work_seconds=0.35, fail_rate=0.08) as shop, browser() as started:
-        shop.start_workers(4, threads=4)
-        page = signed_in(started, shop, TALL)
+    with stage(work_seconds=1.0, fail_rate=0.05) as shop, browser() as started:
+        shop.start_workers(SUPERVISING, processes=PROCESSES, threads=3)
+        page, phone = (signed_in(started, shop, size) for size in (TALL, PHONE))
         with under_load(shop), killing(shop):
-            page.goto(f"{shop.base}{OVERVIEW}")
-            time.sleep(LOAD_SECONDS)
-            wait_until(lambda: is_telling(page), "one worker has just died, others work", 60)
-            take(page, folder / "live-overview.png")
-            page.emulate_media(color_scheme="dark")
-            take(page, folder / "live-dark.png")
-            page.emulate_media(color_scheme="light")
-            resize(page, DESKTOP)
-            visit(page, f"{shop.base}/jobqueue/jobs", folder / "live-jobs.png")
-            phone = signed_in(started, shop, PHONE)
-            visit(phone, f"{shop.base}{OVERVIEW}", folder / "live-phone.png")
-            visit(phone, f"{shop.base}/jobqueue/jobs", folder / "live-phone-jobs.png")
-        pictures(shop, page, folder)
+            for tab in (page, phone):
+                tab.goto(f"{shop.base}{OVERVIEW}")
+            rated = page.locator(ALIVE, has_text="attempts/min")
+            wait_until(rated.count, "rates of workers are known", LOAD_SECONDS)
+            take_at_work(shop, page, phone, folder)
+        take_afterwards(shop, page, folder)
     return 0
 
 
@@ -65,6 +77,7 @@ def take_demo(started: Any, folder: Path) -> None:
     with demo_run() as run:
         page = signed_in(started, run, TALL)
         page.goto(f"{run.base}{OVERVIEW}")
+        full = time.monotonic() + PULSE_SECONDS
         print(run.table(), flush=True)
         jobs = run.jobs()
         wait_until(lambda: parts_in_words(page) == [jobs, 0, 0, 0], "all are counted", 60)
@@ -72,24 +85,38 @@ def take_demo(started: Any, folder: Path) -> None:
         wait_until(lambda: page.locator(ALIVE).count() == crew, "all workers are back", 60)
         pace = page.locator(".legend b").first
         wait_until(lambda: pace.inner_text() == "0", "nothing has ended lately", 60)
+        time.sleep(max(0.0, full - time.monotonic()))
         take(page, folder / "live-kill-loop.png")
         page.context.close()
 
 
-def pictures(shop: Stage, page: Any, folder: Path) -> None:
-    """Take those that need no kills."""
-    client = shop.client
-    back = f"task:{DELIVERY} state:succeeded attempts>1 failures<1"
-    found = wait_until(lambda: client.get("/jobs/", q=back, limit=1)["results"], "one that is back")
-    shop.manage("jobs", "pause", "mail", "--reason", "the provider is down")
-    resize(page, FLAT)
-    visit(page, f"{shop.base}/jobqueue/jobs/{found[0]['id']}", folder / "live-job.png")
+def take_at_work(shop: Stage, page: Any, phone: Any, folder: Path) -> None:
+    """Take those that show work, and the deaths of workers."""
+    wait_until(lambda: is_telling(page), "one worker has just died, others work", 60)
+    take(page, folder / "live-overview.png")
+    page.emulate_media(color_scheme="dark")
+    take(page, folder / "live-dark.png", full=True)
+    page.emulate_media(color_scheme="light")
+    wait_until(lambda: is_telling(phone), "the same on a phone", 60)
+    take(phone, folder / "live-phone.png")
+    page.goto(f"{shop.base}/jobqueue/workers")
+    wait_until(lambda: are_at_work(page), "all workers are there, and busy", 60)
+    take(page, folder / "live-workers.png")
     resize(page, DESKTOP)
+    page.goto(f"{shop.base}/jobqueue/jobs")
+    wait_until(lambda: is_varied(page), "jobs of many states are shown")
+    take(page, folder / "live-jobs.png")
+
+
+def take_afterwards(shop: Stage, page: Any, folder: Path) -> None:
+    """Take those that need no work."""
+    back = f"task:{DELIVERY} state:succeeded attempts>1 failures<1"
+    found = wait_until(
+        lambda: shop.client.get("/jobs/", q=back, limit=1)["results"], "one that is back"
+    )
+    visit(page, f"{shop.base}/jobqueue/jobs/{found[0]['id']}", folder / "live-job.png")
+    resize(page, TALL)
     visit(page, f"{shop.base}/jobqueue/errors?period=15m", folder / "live-errors.png")
-    visit(page, f"{shop.base}/jobqueue/queues", folder / "live-queues.png")
-    visit(page, f"{shop.base}/jobqueue/workers", folder / "live-workers.png")
-    visit(page, f"{shop.base}/jobqueue/schedules?edit=new", folder / "live-schedules.png")
-    visit(page, f"{shop.base}/jobqueue/submit", folder / "live-submit.png")
 
 
 def visit(page: Any, address: str, path: Path) -> None:
@@ -106,9 +133,14 @@ def resize(page: Any, size: tuple[int, int]) -> None:
     page.set_viewport_size({"width": size[0], "height": size[1]})
 
 
-def take(page: Any, path: Path) -> None:
-    """Take a picture of what is on the screen."""
-    page.screenshot(path=str(path))
+def take(page: Any, path: Path, *, full: bool = False) -> None:
+    """Take a picture of the whole page, or from its top down to the last that is not cut."""
+    if full:
+        page.screenshot(path=str(path), full_page=True)
+    else:
+        width = page.viewport_size["width"]
+        height = page.evaluate(BOTTOM, [WHOLE, MARGIN])
+        page.screenshot(path=str(path), clip={"x": 0, "y": 0, "width": width, "height": height})
     print(path.name, flush=True)
 
 
@@ -117,7 +149,23 @@ def is_telling(page: Any) -> bool:
     alive = page.locator(ALIVE).count()
     dead = page.locator(".worker.is-dead").count()
     busy = page.locator(".worker .slot.is-busy").count()
-    return bool(alive >= 3 and dead >= 2 and busy >= 3)
+    return bool(alive >= WORKERS and dead >= 2 and busy >= WORKERS)
+
+
+def are_at_work(page: Any) -> bool:
+    """Return whether the page of workers shows all of them, and most of them busy."""
+    missing_one = page.locator(".badge-dead").count()
+    rows = page.locator("tr", has=page.locator(".slots"))
+    busy = rows.filter(has=page.locator(".slot.is-busy")).count()
+    return bool(rows.count() == WORKERS and not missing_one and busy >= WORKERS - 1)
+
+
+def is_varied(page: Any) -> bool:
+    """Return whether jobs that run and that are tried again are listed; ask for the new ones."""
+    page.evaluate("document.querySelector('.news')?.click()")
+    rows = page.locator(".jobs tr", has=page.locator(".badge")).all_inner_texts()[:9]
+    is_tried_again = any("retrying" in row and "Error" in row for row in rows)
+    return is_tried_again and any("running" in row for row in rows)
 
 
 @contextmanager
@@ -146,22 +194,22 @@ def load(client: Client, stop: threading.Event) -> None:
 
 @contextmanager
 def killing(shop: Stage) -> Iterator[None]:
-    """Kill one supervisor after the other, with all its processes, until it is left.
+    """Kill a worker process every few seconds, the oldest of those that may be, until it is left.
 
     Each waits until the one before is back: a busy machine kills less often, and not everything.
     """
 
     def kill(stop: threading.Event) -> None:
-        client = shop.client
-        for name in itertools.cycle(shop.workers):
-            while not stop.wait(KILL_SECONDS):
-                with suppress(requests.ConnectionError):  # two threads share the connections
-                    alive = {worker["name"] for worker in client.get("/workers/")["results"]}
-                    if alive >= set(shop.workers):
-                        break
-            if stop.is_set():
-                return
-            shop.kill_worker(name)
+        while not stop.wait(KILL_SECONDS):
+            with suppress(
+                requests.ConnectionError, ProcessLookupError
+            ):  # two threads share the first
+                found = [
+                    w for w in shop.client.get("/workers/")["results"] if w["kind"] == "worker"
+                ]
+                if len(found) == WORKERS:
+                    mortal = [w for w in found if w["name"] in shop.workers[:KILLED]]
+                    os.kill(min(mortal, key=lambda w: w["started_at"])["pid"], signal.SIGKILL)
 
     with in_background(kill):
         yield

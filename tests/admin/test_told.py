@@ -20,8 +20,9 @@ pytestmark = pytest.mark.django_db
 KIM = Actor("kim", "shell")
 
 
-def minute(ago: int = 1) -> datetime:
-    return datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(minutes=ago)
+def minute() -> datetime:
+    """Return the last whole minute."""
+    return datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(minutes=1)
 
 
 def ended(at: datetime, **counts: int) -> None:
@@ -33,13 +34,14 @@ def ended(at: datetime, **counts: int) -> None:
 
 def test_a_queue_whose_attempts_fail_is_no_healthy_one(admin):
     Queue.objects.create(name="mail")
-    ended(minute(30), succeeded=900)
-    ended(minute(), failed=30, succeeded=1)
+    last = minute()
+    ended(last - timedelta(minutes=29), succeeded=900)
+    ended(last, failed=30, succeeded=1)
     for address in (page("queue"), page("queue", "mail")):
         text = admin.get(address).text
         assert "</span> failing</span>" in text
         assert '<span class="jq-bad">30 of 31 attempts failed in the last ten minutes<' in text
-    ended(minute(2), succeeded=40)
+    ended(last - timedelta(minutes=1), succeeded=40)
     for address in (page("queue"), page("queue", "mail")):
         assert "failing</span>" not in admin.get(address).text
 

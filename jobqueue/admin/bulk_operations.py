@@ -172,7 +172,6 @@ class BulkOperationAdmin(RecordAdmin):
             "turn": turn,
             "turn_url": self.url("turn", operation.pk, turn) if turn else "",
             "resume": _resume(operation),
-            "verb": words.verb(operation.verb),
             "stopped_by": _stopped_by(operation),
             "refresh_seconds": REFRESH_SECONDS,
             "error": marks.visible(operation.error),

@@ -82,7 +82,7 @@ class StateFilter(TermFilter):
     def lookups(self, request: Any, model_admin: Any) -> Choices:
         return [
             *((state.value, words.state(state)) for state in State),
-            ("waiting", _("waiting: scheduled, ready, blocked or retrying")),
+            ("waiting", _("waiting (scheduled, ready, blocked or retrying)")),
             ("any", _("all")),
         ]
 
@@ -125,14 +125,16 @@ class QueueFilter(TermFilter):
 class TaskFilter(TermFilter):
     """Tasks that are registered here, or that jobs wait for in vain.
 
-    Of the latter a search is not told: what it costs goes into looking through the jobs.
+    Of the latter a search in all live and dead jobs is not told: its queries go into looking
+    through those.
     """
 
     title = _("task")
     parameter_name = "task"
 
     def lookups(self, request: Any, model_admin: Any) -> Choices:
-        names = task_names()[:MAX_CHOICES] if request.GET.get("q") else known_tasks()
+        looks_far = request.GET.get("q") and not request.GET.get("state")
+        names = task_names()[:MAX_CHOICES] if looks_far else known_tasks()
         return [(name, marks.dotted(name, 80)) for name in names]
 
 

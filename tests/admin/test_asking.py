@@ -173,8 +173,7 @@ def test_before_an_operation_goes_on_it_is_said_for_how_many_jobs_and_what_stopp
     assert not asked["running"]
     for state in ("stopped", "failed"):
         assert "Resume: 6 jobs left" in asked[state]
-        assert "Requeue: it takes the jobs that it had chosen" in asked[state]
-        assert "those that died later: they need an operation of their own" in asked[state]
+    assert "such as jobs that died later, are not among them" in admin.get(url).text
     told = "a step failed 5 times in a row, at last with: "
     assert f'{told}<bdi class="jq-message">OperationalError: it took' in admin.get(url).text
     assert "OperationalError: it took" in admin.get(page("bulkoperation")).text

@@ -13,6 +13,7 @@ from jobqueue.control import Actor
 from jobqueue.models import Action, ErrorGroup, Job, Limit, Queue, Rollup
 from jobqueue.storage import storage_for
 from tests.admin.making import NOW, attempt, everything, job, page
+from tests.admin.test_pages import MAX_QUERIES
 from tests.storage.making import register
 
 pytestmark = pytest.mark.django_db
@@ -130,10 +131,13 @@ def test_a_log_says_what_of_it_is_kept(admin, settings):
 # --- lists ----------------------------------------------------------------------------------------
 
 
-def test_a_task_that_no_worker_knows_can_be_chosen(admin):
+def test_a_task_that_no_worker_knows_can_be_chosen(admin, django_assert_max_num_queries):
     job("blocked", task="gone.task")
-    text = admin.get(page("job")).text
-    assert '<a href="?task=gone.task">' in text
+    assert '<a href="?task=gone.task">' in admin.get(page("job")).text
+    from_the_overview = {"state": "blocked", "q": 'reason:"unknown task"'}
+    with django_assert_max_num_queries(MAX_QUERIES):
+        text = admin.get(page("job"), from_the_overview).text
+    assert re.search(r"task=gone\.task[^>]*>\s*<bdi", text)
 
 
 def test_ticked_jobs_do_not_run_into_an_outage_unasked(admin):

@@ -48,12 +48,11 @@ export function JobsPage() {
         )}
         {termOf(asked.q, "state") === null && list.rows.some(hasEnded) && (
           <span className="quiet">
-            Jobs that end stay in this list{" "}
-            {list.fresh > 0 ? (
-              "until then."
-            ) : (
+            Jobs that end stay in this list
+            {list.fresh > 0 ? " until then." : ". "}
+            {list.fresh === 0 && (
               <button type="button" className="small" onClick={list.showNew}>
-                until it is read again
+                Take them out
               </button>
             )}
           </span>

@@ -13,11 +13,11 @@ from django.utils.translation import ngettext
 from jobqueue.admin import marks
 from jobqueue.admin.job_actions import DISCARD, REQUEUE, export_selected
 from jobqueue.admin.job_filters import (
+    DeadTaskFilter,
     DiedFilter,
     ErrorFilter,
     PoisonFilter,
     QueueFilter,
-    TaskFilter,
 )
 from jobqueue.admin.job_lists import JobChangeList
 from jobqueue.admin.jobs import JobAdmin
@@ -51,7 +51,7 @@ class DeadLetterAdmin(JobAdmin):
         "enqueued_column",
         "died_column",
     ]
-    list_filter = [QueueFilter, TaskFilter, DiedFilter, ErrorFilter, PoisonFilter]
+    list_filter = [QueueFilter, DeadTaskFilter, DiedFilter, ErrorFilter, PoisonFilter]
     actions = (REQUEUE, DISCARD, export_selected)
 
     @admin.display(description=_("attempts"))

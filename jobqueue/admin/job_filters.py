@@ -8,7 +8,7 @@ tables and single index entries; none is looked for in the jobs as a whole.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any
@@ -25,12 +25,14 @@ from jobqueue.engine.registry import autodiscover, registry
 from jobqueue.events import emit
 from jobqueue.exceptions import InvalidFilter
 from jobqueue.filters import Term, parse, term
-from jobqueue.models import Queue, Schedule
+from jobqueue.models import ErrorGroup, Queue, Schedule
 from jobqueue.states import State
 from jobqueue.storage import storage_for
 
 MAX_CHOICES = 50
 """Choices of one filter; whatever else there is, the search box finds."""
+MAX_ERRORS = 1_000
+"""Errors whose tasks are among the choices."""
 
 Choices = Sequence[tuple[str, Any]]
 
@@ -123,19 +125,32 @@ class QueueFilter(TermFilter):
 
 
 class TaskFilter(TermFilter):
-    """Tasks that are registered here, or that jobs wait for in vain.
-
-    Of the latter a search in all live and dead jobs is not told: its queries go into looking
-    through those.
-    """
+    """Tasks that are registered here, or that jobs wait for and no worker knows."""
 
     title = _("task")
     parameter_name = "task"
 
     def lookups(self, request: Any, model_admin: Any) -> Choices:
-        looks_far = request.GET.get("q") and not request.GET.get("state")
-        names = task_names()[:MAX_CHOICES] if looks_far else known_tasks()
-        return [(name, marks.dotted(name, 80)) for name in names]
+        names = list(dict.fromkeys([*self.unregistered(request), *task_names()]))
+        return [(name, marks.dotted(name, 80)) for name in sorted(names[:MAX_CHOICES])]
+
+    def unregistered(self, request: Any) -> Iterable[str]:
+        """Return tasks that this process may not know: an index entry is read for each.
+
+        A search in all live and dead jobs needs its queries for looking through those.
+        """
+        if request.GET.get("q") and not request.GET.get("state"):
+            return ()
+        options = options_for(home.alias())
+        return storage_for(connections[options.database], options).parked_tasks(MAX_CHOICES)
+
+
+class DeadTaskFilter(TaskFilter):
+    """Tasks that are registered here, or of the errors that were seen last."""
+
+    def unregistered(self, request: Any) -> Iterable[str]:
+        groups = ErrorGroup.objects.using(home.database()).order_by("-last_seen")
+        return groups.values_list("task", flat=True)[:MAX_ERRORS]
 
 
 class ScheduleFilter(TermFilter):
@@ -218,16 +233,6 @@ def known_queues() -> list[str]:
     if not named or not all(each.get("QUEUES", True) for each in params):
         named |= set(Queue.objects.using(home.database()).values_list("name", flat=True))
     return sorted(named)[:MAX_CHOICES]
-
-
-def known_tasks() -> list[str]:
-    """Return the tasks that this process knows, and those that jobs wait for and no worker knows.
-
-    The latter cost an index entry each: the jobs themselves are not looked through.
-    """
-    options = options_for(home.alias())
-    waited_for = storage_for(connections[options.database], options).parked_tasks(MAX_CHOICES)
-    return sorted(list(dict.fromkeys([*waited_for, *task_names()]))[:MAX_CHOICES])
 
 
 def task_names() -> list[str]:

@@ -140,6 +140,12 @@ def test_a_task_that_no_worker_knows_can_be_chosen(admin, django_assert_max_num_
     assert re.search(r"task=gone\.task[^>]*>\s*<bdi", text)
 
 
+def test_the_task_of_a_dead_letter_can_be_chosen_when_its_code_is_gone(admin):
+    everything()
+    ErrorGroup.objects.update(task="gone.task")
+    assert '<a href="?task=gone.task">' in admin.get(page("deadletter")).text
+
+
 def test_ticked_jobs_do_not_run_into_an_outage_unasked(admin):
     register(storage_for(connection, options_for("default")))
     subject, other = job("dead", task="app.one", queue="mail"), job("dead")

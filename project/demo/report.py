@@ -44,12 +44,14 @@ class Report:
         ways = Counter(thaw.refusal for thaw in self.thaws)
         refused = sum(count for way, count in ways.items() if way in REFUSED)
         how = ", ".join(f"{count} {way}" for way, count in ways.items()) or "nobody was thawed"
+        lost = sum(attempt.outcome == "lost" for attempt in self.evidence.attempts)
+        interrupted = f"{interrupted_jobs(self.evidence.attempts)} ({lost} attempts)"
         killed = f"{kinds['child']} workers, {kinds['supervisor']} supervisors"
         return [
             ("kills (SIGKILL)", f"{len(self.kills)}: {killed}"),
             ("workers that died", f"{self.deaths}"),
-            ("jobs interrupted, run again", f"{interrupted_jobs(self.evidence.attempts)}"),
-            ("zombies refused", f"{refused} of {len(self.thaws)}: {how}"),
+            ("jobs interrupted, run again", interrupted),
+            ("frozen workers refused", f"{refused} of {len(self.thaws)} when thawed: {how}"),
         ]
 
     def _effects(self) -> list[tuple[str, str]]:

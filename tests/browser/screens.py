@@ -8,11 +8,12 @@ browser.
 
 import itertools
 import os
+import re
 import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -36,18 +37,24 @@ LOAD_SECONDS = 900.0
 PULSE_SECONDS = 121.0
 """After so long the chart of the last two minutes is full."""
 KILL_SECONDS = 15.0
+WORK_SECONDS = 2.0
+"""Long enough for jobs that run to have run for a while."""
+LIST_SECONDS = 6.0
+"""So long a list of jobs is left to age before the new ones are asked for."""
 DESKTOP, TALL, PHONE = (1_360, 900), (1_360, 1_240), (390, 1_280)
+ZONE = "Europe/Berlin"
+"""Not UTC: the pictures show which zone the times are in."""
 ALIVE = ".worker:not(.is-dead, .is-stopped)"
 OVERVIEW = "/jobqueue/?period=15m"
 WHOLE = ".panel, .jobs tr, .timeline li"
 """What a picture must not cut."""
 MARGIN = 12
-BOTTOM = """([whole, margin]) => {
+BOTTOM = """([whole, margin, limit]) => {
     const ends = [...document.querySelectorAll(whole)].map((one) => {
         const own = one.tagName === "TR" ? 0 : margin;
         return one.getBoundingClientRect().bottom + own;
     });
-    return Math.ceil(Math.max(200, ...ends.filter((end) => end <= window.innerHeight)));
+    return Math.ceil(Math.max(200, ...ends.filter((end) => end <= (limit || Infinity))));
 }"""
 
 
@@ -59,9 +66,9 @@ def main(folder: Path) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     with browser() as started:
         take_demo(started, folder)
-    with stage(work_seconds=1.0, fail_rate=0.05) as shop, browser() as started:
+    with stage(work_seconds=WORK_SECONDS, fail_rate=0.05) as shop, browser() as started:
         shop.start_workers(SUPERVISING, processes=PROCESSES, threads=3)
-        page, phone = (signed_in(started, shop, size) for size in (TALL, PHONE))
+        page, phone = (signed_in(started, shop, size, timezone_id=ZONE) for size in (TALL, PHONE))
         with under_load(shop), killing(shop):
             for tab in (page, phone):
                 tab.goto(f"{shop.base}{OVERVIEW}")
@@ -75,7 +82,7 @@ def main(folder: Path) -> int:
 def take_demo(started: Any, folder: Path) -> None:
     """Watch the demo from its beginning to its verdict, and take a picture."""
     with demo_run() as run:
-        page = signed_in(started, run, TALL)
+        page = signed_in(started, run, TALL, timezone_id=ZONE)
         page.goto(f"{run.base}{OVERVIEW}")
         full = time.monotonic() + PULSE_SECONDS
         print(run.table(), flush=True)
@@ -104,7 +111,7 @@ def take_at_work(shop: Stage, page: Any, phone: Any, folder: Path) -> None:
     take(page, folder / "live-workers.png")
     resize(page, DESKTOP)
     page.goto(f"{shop.base}/jobqueue/jobs")
-    wait_until(lambda: is_varied(page), "jobs of many states are shown")
+    wait_until(varied(page), "jobs of many states are shown", 240)
     take(page, folder / "live-jobs.png")
 
 
@@ -134,13 +141,11 @@ def resize(page: Any, size: tuple[int, int]) -> None:
 
 
 def take(page: Any, path: Path, *, full: bool = False) -> None:
-    """Take a picture of the whole page, or from its top down to the last that is not cut."""
-    if full:
-        page.screenshot(path=str(path), full_page=True)
-    else:
-        width = page.viewport_size["width"]
-        height = page.evaluate(BOTTOM, [WHOLE, MARGIN])
-        page.screenshot(path=str(path), clip={"x": 0, "y": 0, "width": width, "height": height})
+    """Take a picture of the page from its top to its end, or to the last that is not cut."""
+    size = page.viewport_size
+    height = page.evaluate(BOTTOM, [WHOLE, MARGIN, 0 if full else size["height"]])
+    clip = {"x": 0, "y": 0, "width": size["width"], "height": height}
+    page.screenshot(path=str(path), full_page=full, clip=clip)
     print(path.name, flush=True)
 
 
@@ -160,12 +165,25 @@ def are_at_work(page: Any) -> bool:
     return bool(rows.count() == WORKERS and not missing_one and busy >= WORKERS - 1)
 
 
-def is_varied(page: Any) -> bool:
-    """Return whether jobs that run and that are tried again are listed; ask for the new ones."""
-    page.evaluate("document.querySelector('.news')?.click()")
-    rows = page.locator(".jobs tr", has=page.locator(".badge")).all_inner_texts()[:9]
-    is_tried_again = any("retrying" in row and "Error" in row for row in rows)
-    return is_tried_again and any("running" in row for row in rows)
+def varied(page: Any) -> Callable[[], bool]:
+    """Return what tells whether jobs that run and that are tried again are listed, for a while.
+
+    It asks for new ones as soon as those that are listed are too old.
+    """
+    asked = 0.0
+
+    def is_varied() -> bool:
+        nonlocal asked
+        if time.monotonic() - asked > LIST_SECONDS:
+            page.evaluate("document.querySelector('.news')?.click()")
+            asked = time.monotonic()
+        rows = page.locator(".jobs tr", has=page.locator(".badge")).all_inner_texts()[:9]
+        aged = [row for row in rows if re.search(r"\d s ago|in \d", row)]
+        is_tried_again = any("retrying" in row and "Error" in row for row in rows)
+        is_running = any("running" in row for row in aged)
+        return is_tried_again and is_running and len(aged) >= len(rows) - 2
+
+    return is_varied
 
 
 @contextmanager
@@ -178,7 +196,7 @@ def under_load(shop: Stage) -> Iterator[None]:
 def load(client: Client, stop: threading.Event) -> None:
     """Post an order and some deliveries, again and again, in waves that a chart can show."""
     for number in itertools.count():
-        if stop.wait(0.12 if number // 60 % 2 else 0.35):
+        if stop.wait(0.45 if number // 30 % 2 else 0.9):
             return
         client.order(number)
         jobs = [
@@ -189,6 +207,7 @@ def load(client: Client, stop: threading.Event) -> None:
             }
             for n in range(3)
         ]
+        jobs[0] |= {"run_after": "PT5M"} if number % 20 == 0 else {}
         client.post("/jobs/batch/", {"jobs": jobs})
 
 

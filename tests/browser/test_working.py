@@ -106,6 +106,17 @@ def test_selecting_freezes_the_list_and_the_page_says_so(page: Any, shop: Stage)
     wait_until(lambda: status(page) == "Live", "the page goes on")
 
 
+def test_nobody_is_offered_to_end_all_jobs_before_there_is_a_filter(page: Any, shop: Stage) -> None:
+    job = shop.client.post("/jobs/", {**CUP, "run_after": "PT1H"})["id"]
+    page.goto(f"{shop.base}/jobqueue/jobs")
+    page.get_by_label(f"Select book_delivery {job}").wait_for()
+    cancel = page.get_by_role("button", name="Cancel …")
+    assert cancel.count() == 0
+    page.get_by_role("button", name="Scheduled").click()
+    cancel.wait_for()
+    assert "All that the filter finds" in page.locator(".bulk").inner_text()
+
+
 def test_a_queue_is_paused_with_a_reason_and_resumed(page: Any, shop: Stage) -> None:
     page.goto(f"{shop.base}/jobqueue/queues")
     settled(page)

@@ -24,8 +24,8 @@ def test_the_table_counts_orders_jobs_and_effects():
 
 def test_the_table_says_how_zombies_were_refused():
     thaws = [thaw(Refusal.GUARD), thaw(Refusal.EXIT), thaw(Refusal.NOT_REFUSED)]
-    zombies = dict(report(clean(), thaws=thaws).rows())["zombies refused"]
-    assert zombies == "2 of 3: 1 by the guard, 1 by its own exit, 1 NOT refused"
+    zombies = dict(report(clean(), thaws=thaws).rows())["frozen workers refused"]
+    assert zombies == "2 of 3 when thawed: 1 by the guard, 1 by its own exit, 1 NOT refused"
 
 
 def test_the_table_tells_children_from_supervisors():
@@ -36,7 +36,10 @@ def test_the_table_tells_children_from_supervisors():
 
 def test_the_table_counts_the_dead_and_what_they_interrupted():
     rows = dict(report(clean(), deaths=7).rows())
-    assert (rows["workers that died"], rows["jobs interrupted, run again"]) == ("7", "0")
+    assert (rows["workers that died"], rows["jobs interrupted, run again"]) == (
+        "7",
+        "0 (0 attempts)",
+    )
 
 
 def test_nothing_measured_is_no_figure():

@@ -2,8 +2,10 @@
 
 import { Link, Outlet, useRouterState } from "@tanstack/react-router";
 import { Suspense, useEffect, useState } from "react";
+import { zoneName } from "../lib/format";
 import { Icon } from "../ui/Icon";
 import { Notices } from "../ui/Notices";
+import { serverNow } from "./clock";
 import { config } from "./config";
 import { Help } from "./Help";
 import { nextTheme, otherZone, useTheme, useZone } from "./preferences";
@@ -68,7 +70,9 @@ function Tools({ onHelp }: { onHelp: () => void }) {
     <>
       <button type="button" className="tool" onClick={otherZone} title="Zone of the times shown">
         {zone === "utc" ? "UTC" : "Local"}
-        <span className="wide-only">&nbsp;time</span>
+        <span className="wide-only">
+          &nbsp;time{zone === "local" && ` (${zoneName(serverNow())})`}
+        </span>
         <span className="hidden"> is shown. Change it</span>
       </button>
       <button type="button" className="tool icon-only" onClick={nextTheme}>

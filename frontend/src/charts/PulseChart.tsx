@@ -69,7 +69,7 @@ export function PulseChart({ pulse, marks }: { pulse: Pulse; marks: readonly Mar
           range: [MARGIN.left, width - MARGIN.right],
         });
         const seen = x(Math.max(since, pulse.samples[0]?.at ?? now));
-        const unit = { x: MARGIN.left, className: "unit is-over" };
+        const unit = { x: MARGIN.left, className: "unit" };
         return (
           <>
             <Unseen width={seen - MARGIN.left} height={height - UPPER - MARGIN.bottom} />
@@ -87,14 +87,22 @@ export function PulseChart({ pulse, marks }: { pulse: Pulse; marks: readonly Mar
             </g>
             {shown.map((mark) => (
               <g key={`${mark.at} ${mark.label}`}>
-                <line
-                  x1={x(mark.at)}
-                  x2={x(mark.at)}
-                  y1={UPPER + MARGIN.top}
-                  y2={height - MARGIN.bottom}
-                  stroke={DIED}
-                  strokeDasharray="3 3"
-                />
+                {/* in two parts: what is written between the drawings stays readable */}
+                {[
+                  [UPPER + MARGIN.top, LOWER - 12 - MARGIN.bottom] as const,
+                  [LOWER + MARGIN.top, height - MARGIN.bottom] as const,
+                ].map(([y1, y2]) => (
+                  <line
+                    key={y1}
+                    x1={x(mark.at)}
+                    x2={x(mark.at)}
+                    y1={y1}
+                    y2={y2}
+                    stroke={DIED}
+                    strokeOpacity={0.55}
+                    strokeDasharray="2 4"
+                  />
+                ))}
                 <circle cx={x(mark.at)} cy={UPPER + MARGIN.top} r={4} fill={DIED}>
                   <title>{`${mark.label}, ${duration(Math.round((now - mark.at) / 1000))} ago`}</title>
                 </circle>

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { deathMarks, goneFor, replacements } from "./crew";
+import { deathMarks, deathsInWords, diedLately, goneFor, replacements } from "./crew";
 
 const now = Date.parse("2026-07-14T10:00:00Z");
 const ago = (seconds: number) => new Date(now - seconds * 1_000).toISOString();
@@ -51,4 +51,24 @@ it("goes on telling how long a worker is gone, though nothing new is read of it"
   expect(goneFor(dead, now)).toBe(12);
   expect(goneFor(dead, now + 60_000)).toBe(72);
   expect(goneFor(dead, now - 13_000)).toBe(0);
+});
+
+it("tells of workers that died of late, not of those that were stopped, of others, nor of old", () => {
+  const dead = { ...here("one", 7, 900), host: "here", died_at: ago(12), reason: "killed" };
+  const stopped = { ...dead, reason: "stopped" };
+  const reaper = { ...dead, kind: "reaper" };
+  const old = { ...dead, died_at: ago(400) };
+  expect(diedLately([dead, stopped, reaper, old], now)).toEqual([dead]);
+});
+
+it("says what came of those that died", () => {
+  const died = [{ id: "a" }, { id: "b" }];
+  const both = new Map([
+    ["a", 1],
+    ["b", 2],
+  ]);
+  expect(deathsInWords(died, both)).toBe("; each was replaced and what they ran is run again.");
+  expect(deathsInWords(died, new Map([["a", 1]]))).toMatch(/^, 1 of them replaced; /);
+  expect(deathsInWords([{ id: "a" }], new Map())).toMatch(/^, and is not replaced; /);
+  expect(deathsInWords([{ id: "a" }], both)).toMatch(/^; it was replaced /);
 });

@@ -1,6 +1,10 @@
 /** Which workers died when, and which have come in the place of those that went. Pure. */
 
+import { number } from "./format";
 import { hasStopped } from "./words";
+
+/** So long a worker that died is told of beside those that live. */
+export const LATELY_SECONDS = 300;
 
 export interface Gone {
   id: string;
@@ -71,3 +75,29 @@ export const deathMarks = (dead: readonly Dead[]): { at: number; label: string }
 /** For how many seconds a worker is gone; what was read of it only says how many it was then. */
 export const goneFor = ({ died_at }: Pick<Dead, "died_at">, now: number): number =>
   Math.max(0, now - Date.parse(died_at)) / 1_000;
+
+/** Workers that died of late, not those that were stopped, nor processes of other kinds. */
+export const diedLately = <D extends Pick<Dead, "kind" | "died_at" | "reason">>(
+  dead: readonly D[],
+  now: number,
+): D[] =>
+  dead.filter(
+    (one) => one.kind === "worker" && !hasStopped(one) && goneFor(one, now) < LATELY_SECONDS,
+  );
+
+/** Some of so many: "3 of them". */
+export function ofThem(some: number, all: number): string {
+  if (all === 1) return some === 1 ? "and is" : "and is not";
+  return `${some === 0 ? "none" : some === all ? "all" : number(some)} of them`;
+}
+
+/** What came of those that died, as the end of a sentence that counts them. */
+export function deathsInWords(
+  died: readonly { id: string }[],
+  replaced: ReadonlyMap<string, number>,
+): string {
+  const others = died.filter((one) => replaced.has(one.id)).length;
+  if (died.length === 1 && others === 1) return "; it was replaced and what it ran is run again.";
+  if (others === died.length) return "; each was replaced and what they ran is run again.";
+  return `, ${ofThem(others, died.length)} replaced; what they ran is run again.`;
+}

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import {
+  age,
   briefCount,
   count,
   duration,
@@ -10,6 +11,7 @@ import {
   relative,
   short,
   tick,
+  zoneName,
 } from "./format";
 
 describe("durations", () => {
@@ -92,4 +94,14 @@ it("knows one from many", () => {
   expect(plural(1, "job")).toBe("1 job");
   expect(plural(1_200, "job")).toBe("1,200 jobs");
   expect(percent(0.051)).toBe("5.1 %");
+});
+
+it("tells an age that goes with the clock in whole seconds", () => {
+  expect([0, 0.8, 1.9, 65, null].map(age)).toEqual(["< 1 s", "< 1 s", "1 s", "1 min 5 s", "–"]);
+});
+
+it("names the zone of the browser as exact times do", () => {
+  expect(exact("2026-01-02T03:04:05Z", "local")).toContain(
+    zoneName(Date.parse("2026-01-02T03:04:05Z")),
+  );
 });

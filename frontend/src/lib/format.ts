@@ -44,6 +44,12 @@ export function duration(seconds: number | null | undefined): string {
   return units(Math.round(past));
 }
 
+/** An age that goes with the clock, in whole seconds: "< 1 s", "12 s", "3 min 5 s". */
+export function age(seconds: number | null | undefined): string {
+  if (seconds === null || seconds === undefined) return duration(seconds);
+  return seconds < 1 ? "< 1 s" : duration(Math.floor(seconds));
+}
+
 /** A duration as one number and one unit, for the decades of an axis: 10 ms, 100 s. */
 export const tick = (seconds: number): string =>
   seconds < 0.9995 ? `${Math.round(seconds * 1_000)} ms` : `${number(Math.round(seconds))} s`;
@@ -99,6 +105,12 @@ export function exact(time: string | null | undefined, zone: Zone): string {
   });
   return formatter.format(new Date(time));
 }
+
+/** How the zone of the browser is called at a time, as exact times have it: CET, GMT+9. */
+export const zoneName = (time: number): string =>
+  new Intl.DateTimeFormat("en-GB", { timeZoneName: "short" })
+    .formatToParts(time)
+    .find((part) => part.type === "timeZoneName")?.value ?? "";
 
 /** A time of day for a chart's axis. */
 export function clock(time: number | Date, zone: Zone, seconds = false): string {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { coalesced, patch, refreshed } from "./rows";
+import { atLeastShown, coalesced, patch, refreshed } from "./rows";
 
 const rows = [
   { id: "03", state: "ready", version: 1 },
@@ -62,4 +62,16 @@ it("puts what was read again in place, unless it is older than what is shown", (
     { id: "03", state: "ready", version: 0 },
   ];
   expect(refreshed(rows, read).map((row) => row.version)).toEqual([1, 5]);
+});
+
+it("counts no fewer jobs of a state than rows show, and leaves higher counts alone", () => {
+  const counts = {
+    ready: { value: 0, relation: "eq" as const },
+    running: { value: 14, relation: "estimate" as const },
+  };
+  const rows = [{ state: "ready" }, { state: "running" }, { state: "succeeded" }];
+  expect(atLeastShown(counts, rows)).toEqual({
+    ready: { value: 1, relation: "eq" },
+    running: { value: 14, relation: "estimate" },
+  });
 });

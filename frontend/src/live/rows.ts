@@ -3,6 +3,7 @@
  * counted ("12 new jobs"), so nothing ever moves under a finger. Pure.
  */
 
+import type { Count } from "../lib/format";
 import type { Change } from "./protocol";
 
 export interface Row {
@@ -64,4 +65,21 @@ export function refreshed<R extends Row>(rows: readonly R[], read: readonly R[])
     const now = byId.get(row.id);
     return now !== undefined && now.version >= row.version ? now : row;
   });
+}
+
+/**
+ * Raise counts to what is seen: of each state there are at least as many jobs as rows that show it.
+ * A count may be some seconds older than a row that was just pushed, and would deny it.
+ */
+export function atLeastShown(
+  counts: Readonly<Record<string, Count>>,
+  rows: readonly Pick<Row, "state">[],
+): Record<string, Count> {
+  const shown = (state: string) => rows.filter((row) => row.state === state).length;
+  return Object.fromEntries(
+    Object.entries(counts).map(([state, count]) => {
+      const seen = shown(state);
+      return [state, count.value < seen ? { ...count, value: seen } : count];
+    }),
+  );
 }

@@ -101,10 +101,17 @@ interface GroupProperties {
   onAsk: (verb: "requeue" | "discard") => void;
 }
 
+/** It may stand below others: whoever came for it, sees it. */
+const intoView = (group: HTMLElement | null) => group?.scrollIntoView({ block: "nearest" });
+
 function Group({ group, words, isOpen, onAsk }: GroupProperties) {
   const filter = `fingerprint:${group.fingerprint}`;
   return (
-    <li className={isOpen ? "group panel is-open" : "group panel"} id={group.fingerprint}>
+    <li
+      className={isOpen ? "group panel is-open" : "group panel"}
+      id={group.fingerprint}
+      ref={isOpen ? intoView : undefined}
+    >
       <div className="group-what">
         <h2 title={group.error_class}>{lastName(group.error_class)}</h2>
         <p className="group-message">{group.message}</p>

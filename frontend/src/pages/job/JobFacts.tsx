@@ -26,7 +26,7 @@ export function JobFacts({ job }: { job: JobDetail }) {
         <Time at={job.run_at} plain />
       </Fact>
       {job.started_at && (
-        <Fact name="Started">
+        <Fact name={job.attempts > (job.finished_at === null ? 0 : 1) ? "Last started" : "Started"}>
           <Time at={job.started_at} plain={job.finished_at !== null} />
         </Fact>
       )}

@@ -46,6 +46,7 @@ export function AttemptsTab({ id }: { id: string }) {
                   )}
                   , {attempt.charged ? "counts as a failure" : "counts as no failure"}, on{" "}
                   {attempt.worker_name || attempt.worker}
+                  {attempt.worker_pid !== null && ` pid ${attempt.worker_pid}`}
                 </p>
                 {attempt.error_class !== "" && (
                   <p>

@@ -67,6 +67,7 @@ function AttemptEntry({ attempt, before }: { attempt: Attempt; before: Attempt |
       <span className="quiet">
         {" "}
         on {attempt.worker_name || attempt.worker.slice(0, 8)}
+        {attempt.worker_pid !== null && ` pid ${attempt.worker_pid}`}
         {`; ${waitOf(attempt, before)}`}
         {`, ran ${duration(seconds(attempt.started_at, attempt.finished_at))}`}
         {attempt.charged && "; counts as a failure"}

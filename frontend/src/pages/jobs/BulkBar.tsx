@@ -9,7 +9,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { DEFAULT_FILTER, type JobSummary } from "../../api/jobs";
 import { bulksQuery } from "../../api/page";
-import { STATES, termOf } from "../../lib/filter";
+import { STATES, termOf, tokens } from "../../lib/filter";
 import { plural } from "../../lib/format";
 import { DESTRUCTIVE, PAST } from "../../lib/words";
 import { BulkDialog, type BulkVerb, STATES_OF } from "./BulkDialog";
@@ -42,12 +42,14 @@ export function BulkBar({ q, selected, rows, onClear, onDone }: Properties) {
     : (termOf(q, "state") ?? "any").split(",");
   // Only what can change any of them; a word such as "live" may stand for all states.
   const isOpen = states.some((state) => !(STATES as readonly string[]).includes(state));
+  // Without a filter "all" would be every job that is live or dead: nobody is offered to end those.
+  const isFiltered = tokens(q).length > 0;
   const verbs = VERBS.filter(
     ([name]) => isOpen || states.some((state) => STATES_OF[name].includes(state)),
   );
   return (
     <div className={isSelection ? "bulk is-selection" : "bulk"}>
-      {(isSelection || (rows.length > 0 && verbs.length > 0)) && (
+      {(isSelection || (isFiltered && rows.length > 0 && verbs.length > 0)) && (
         <fieldset className="bulk-verbs">
           <legend>
             {isSelection ? `${plural(selected.size, "job")} selected` : "All that the filter finds"}

@@ -82,7 +82,7 @@ export function FilterField({ q, error, onChange }: Properties) {
           aria-activedescendant={active >= 0 ? `${list}-${active}` : undefined}
           aria-invalid={complaint !== null || undefined}
           aria-describedby={complaint === null ? undefined : `${list}-error`}
-          placeholder="state:dead queue:mail args.order:42 text"
+          placeholder="e.g. state:dead queue:mail args.order:42 text"
           autoComplete="off"
           autoCapitalize="off"
           spellCheck={false}

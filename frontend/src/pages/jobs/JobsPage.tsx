@@ -31,7 +31,7 @@ export function JobsPage() {
   return (
     <>
       <h1>Jobs</h1>
-      <StateTabs q={asked.q} onChange={setFilter} />
+      <StateTabs q={asked.q} rows={list.rows} onChange={setFilter} />
       <FilterField q={asked.q} error={list.query.error} onChange={setFilter} />
       <BulkBar
         q={asked.q}

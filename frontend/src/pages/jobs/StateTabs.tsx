@@ -4,6 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { statsQuery } from "../../api/resources";
 import { termOf, tokens, withTerm } from "../../lib/filter";
 import { count } from "../../lib/format";
+import { atLeastShown, type Row } from "../../live/rows";
 import { useStats } from "../../live/useStats";
 
 const TABS: [string | null, string][] = [
@@ -19,10 +20,17 @@ const TABS: [string | null, string][] = [
   ["any", "All"],
 ];
 
-export function StateTabs({ q, onChange }: { q: string; onChange: (q: string) => void }) {
+interface Properties {
+  q: string;
+  rows: readonly Row[];
+  onChange: (q: string) => void;
+}
+
+export function StateTabs({ q, rows, onChange }: Properties) {
   const live = useStats();
   const stats = useQuery({ ...statsQuery(3_600), staleTime: 5_000 });
-  const counts = live?.counts ?? stats.data?.counts ?? {};
+  // Rows are pushed more often than counts.
+  const counts = atLeastShown(live?.counts ?? stats.data?.counts ?? {}, rows);
   const current = termOf(q, "state");
   const others = tokens(q).some((token) => token.key !== "state");
   return (

@@ -3,11 +3,13 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type Finding, findingsQuery } from "../../api/page";
-import { statsQuery } from "../../api/resources";
-import { serverTime } from "../../app/clock";
+import { statsQuery, workersQuery } from "../../api/resources";
+import { serverTime, useNow } from "../../app/clock";
+import { config } from "../../app/config";
 import { useZone } from "../../app/preferences";
+import { deathsInWords, diedLately, LATELY_SECONDS, replacements } from "../../lib/crew";
 import { quoted } from "../../lib/filter";
-import { clock, count } from "../../lib/format";
+import { clock, count, duration, plural } from "../../lib/format";
 import { useLive } from "../../live/LiveContext";
 import { useStats } from "../../live/useStats";
 import { Badge, Loaded, Panel } from "../../ui/parts";
@@ -55,17 +57,32 @@ export function Findings() {
   );
 }
 
-/** No finding; a few dead letters are none, and are told of all the same. */
+/** No finding; a few dead letters and workers that came back are none, and are told of all the same. */
 function AllWell() {
   const told = useStats();
   const stats = useQuery(statsQuery(3_600));
   const dead = (told?.counts ?? stats.data?.counts)?.dead;
-  const isEmpty = !dead?.value;
+  const crew = useQuery(workersQuery);
+  const now = useNow();
+  const died = diedLately(crew.data?.dead ?? [], now);
+  const isEmpty = !dead?.value && died.length === 0;
   return (
     <p className="all-well">
-      <Badge name="succeeded" label={isEmpty ? "Nothing" : "Nothing urgent"} /> Jobs are taken,
-      nothing is late, and no queue is paused.
-      {!isEmpty && (
+      <Badge
+        name={died.length === 0 ? "succeeded" : "info"}
+        label={isEmpty ? "Nothing" : "Nothing urgent"}
+      />{" "}
+      Jobs are taken, nothing is late, and no queue is paused.
+      {died.length > 0 && (
+        <>
+          {" "}
+          <Link to="/workers">
+            {plural(died.length, "worker")} died in the last {duration(LATELY_SECONDS)}
+          </Link>
+          {deathsInWords(died, replacements(crew.data?.results ?? [], crew.data?.dead ?? []))}
+        </>
+      )}
+      {!!dead?.value && (
         <>
           {" "}
           <Link to="/errors">
@@ -92,7 +109,28 @@ function WayOut({ text }: { text: string }) {
 function Where({ finding }: { finding: Finding }) {
   switch (finding.code) {
     case "dead_letters":
-      return <Link to="/errors">Look at their errors</Link>;
+      return finding.subject === "" ? (
+        <Link to="/errors">Look at their errors</Link>
+      ) : (
+        <Link to="/errors" search={{ group: finding.subject }}>
+          Look at this error
+        </Link>
+      );
+    case "bulk_failed":
+      // A page of its own is only in the admin; here it stands above the jobs, to be resumed.
+      return config.admin === "" ? (
+        <Link to="/jobs">Look at what is under way</Link>
+      ) : (
+        <a href={`${config.admin}bulkoperation/${encodeURIComponent(finding.subject)}/change/`}>
+          Open this operation
+        </a>
+      );
+    case "overdue":
+      return (
+        <Link to="/jobs" search={{ q: "state:running" }}>
+          Look at running jobs
+        </Link>
+      );
     case "queue_paused":
     case "queue_unserved":
       return <Link to="/queues">Open the queues</Link>;
@@ -113,6 +151,7 @@ function Where({ finding }: { finding: Finding }) {
       return <Link to="/schedules">Open the schedules</Link>;
     case "no_worker":
     case "unreaped":
+    case "unpromoted":
     case "clock_drift":
     case "version_drift":
       return <Link to="/workers">Open the workers</Link>;

@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { queuesQuery } from "../../api/resources";
 import { quoted } from "../../lib/filter";
-import { count, duration } from "../../lib/format";
+import { age, count } from "../../lib/format";
 import { useInterval } from "../../live/LiveContext";
 import { Badge, Empty, Loaded, Panel } from "../../ui/parts";
 import { useQueues } from "../queues/useQueues";
@@ -42,7 +42,7 @@ export function QueueStrip() {
                           </Link>
                         </td>
                         <td className="number">{count(now.ready)}</td>
-                        <td className="number">{duration(now.oldest)}</td>
+                        <td className="number">{age(now.oldest)}</td>
                         <td>
                           {now.paused ? (
                             <>

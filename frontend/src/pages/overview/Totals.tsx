@@ -7,6 +7,7 @@ import { type Stats, statsQuery } from "../../api/resources";
 import { useNow } from "../../app/clock";
 import { PERIOD_SECONDS, PERIOD_WORDS, type Period } from "../../app/periods";
 import {
+  age,
   briefCount,
   type Count,
   capital,
@@ -87,7 +88,8 @@ function Attempts({ stats, words }: { stats: Stats | undefined; words: string })
   return (
     <Panel title={`Attempts in the last ${words}`}>
       <p className="sum">
-        One start of a job each. {short(pace)} per second in the last {window}.
+        One start of a job each. {pace > 0 ? `${short(pace)} ended per second` : "None ended"} in
+        the last {window}.
       </p>
       <Shares
         parts={[
@@ -129,7 +131,7 @@ function remarkOn(
 ): { note?: string; alarm?: boolean } {
   if (state === "dead") return { alarm: (counts?.dead?.value ?? 0) > 0 };
   if (state === "ready" && oldest !== null) {
-    return { note: `oldest ${duration(oldest)}`, alarm: oldest > LATE_SECONDS };
+    return { note: `oldest ${age(oldest)}`, alarm: oldest > LATE_SECONDS };
   }
   if (state !== "running" || alive === undefined) return {};
   if (alive === 0) return { note: "no worker is alive", alarm: true };

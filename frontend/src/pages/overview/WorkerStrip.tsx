@@ -4,7 +4,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type DeadWorker, type Worker, workersQuery } from "../../api/resources";
 import { useNow } from "../../app/clock";
-import { goneFor, replacements } from "../../lib/crew";
+import { deathsInWords, diedLately, goneFor, LATELY_SECONDS, replacements } from "../../lib/crew";
 import { duration, number, short } from "../../lib/format";
 import { hasStopped, slotsOf } from "../../lib/words";
 import { useInterval } from "../../live/LiveContext";
@@ -14,9 +14,8 @@ import { useWorkers } from "../workers/useWorkers";
 
 /** Those that died last have a card, then those that stopped; the others are counted. */
 const SHOWN_GONE = 4;
-const GONE_SECONDS = 300;
 /** Rates are of whole minutes: of a younger worker they say nothing. */
-const RATED_SECONDS = 360;
+export const RATED_SECONDS = 360;
 
 export function WorkerStrip() {
   const queries = useQueryClient();
@@ -29,7 +28,7 @@ export function WorkerStrip() {
         {({ results, dead }) => {
           const workers = results.filter((worker) => worker.kind === "worker");
           const lately = dead
-            .filter((worker) => goneFor(worker, now) < GONE_SECONDS && worker.kind === "worker")
+            .filter((worker) => goneFor(worker, now) < LATELY_SECONDS && worker.kind === "worker")
             .sort((a, b) => Number(hasStopped(a)) - Number(hasStopped(b)));
           if (workers.length + lately.length === 0) {
             return (
@@ -43,7 +42,7 @@ export function WorkerStrip() {
           const replaced = replacements(results, dead);
           return (
             <>
-              <p className="sum">{crewInWords(workers.length, lately, replaced)}</p>
+              <p className="sum">{crewInWords(workers.length, diedLately(dead, now), replaced)}</p>
               <ul className="worker-strip">
                 {workers.map((worker) => (
                   <Alive key={worker.id} worker={worker} told={told.get(worker.id)} />
@@ -102,20 +101,14 @@ export function whatCame(worker: DeadWorker, replaced: ReadonlyMap<string, numbe
 /** How many are alive, how many died of late, and whether others came. */
 function crewInWords(
   alive: number,
-  lately: readonly DeadWorker[],
+  died: readonly DeadWorker[],
   replaced: ReadonlyMap<string, number>,
 ): string {
-  const died = lately.filter((worker) => !hasStopped(worker));
   const living = alive === 0 ? "None is alive" : `${number(alive)} alive`;
-  if (died.length === 0) return `${living}. None died in the last ${duration(GONE_SECONDS)}.`;
-  const others = died.filter((worker) => replaced.has(worker.id)).length;
-  return `${living}. ${number(died.length)} died in the last ${duration(GONE_SECONDS)}, ${ofThem(others, died.length)} replaced; what they ran is run again.`;
-}
-
-/** Some of so many: "3 of them". */
-export function ofThem(some: number, all: number): string {
-  if (all === 1) return some === 1 ? "and is" : "and is not";
-  return `${some === 0 ? "none" : some === all ? "all" : number(some)} of them`;
+  const lately = `in the last ${duration(LATELY_SECONDS)}`;
+  if (died.length === 0) return `${living}. None died ${lately}.`;
+  const shown = died.length > SHOWN_GONE ? ` (below the last ${SHOWN_GONE} of them)` : "";
+  return `${living}. ${number(died.length)} died ${lately}${shown}${deathsInWords(died, replaced)}`;
 }
 
 export const isRated = (worker: Worker, now: number): boolean =>

@@ -4,7 +4,7 @@ import { type FormEvent, useState } from "react";
 import { saying } from "../../api/client";
 import { changeQueue, type Queue, queuesQuery } from "../../api/resources";
 import { quoted } from "../../lib/filter";
-import { count, duration, number } from "../../lib/format";
+import { age, count, duration, number } from "../../lib/format";
 import { useInterval } from "../../live/LiveContext";
 import { Dialog } from "../../ui/Dialog";
 import { notify } from "../../ui/Notices";
@@ -79,7 +79,7 @@ export function QueuesPage() {
                           {count(now.ready)}
                         </td>
                         <td data-label="Oldest" className="number">
-                          {duration(now.oldest)}
+                          {age(now.oldest)}
                         </td>
                         <td data-label="Limit">
                           <LimitNow limit={queue.limit} />

@@ -3,14 +3,14 @@ import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { type DeadWorker, drainWorker, type Worker, workersQuery } from "../../api/resources";
 import { serverTime, useNow } from "../../app/clock";
-import { replacements } from "../../lib/crew";
+import { ofThem, replacements } from "../../lib/crew";
 import { duration, number } from "../../lib/format";
 import { hasStopped } from "../../lib/words";
 import { useInterval, useLive } from "../../live/LiveContext";
 import { Dialog } from "../../ui/Dialog";
 import { notify } from "../../ui/Notices";
 import { Badge, Empty, Loaded, Panel, Time, Trouble } from "../../ui/parts";
-import { GoneBadge, isRated, ofThem, Slots, whatCame } from "../overview/WorkerStrip";
+import { GoneBadge, isRated, RATED_SECONDS, Slots, whatCame } from "../overview/WorkerStrip";
 import { useWorkers } from "./useWorkers";
 
 export function WorkersPage() {
@@ -101,8 +101,8 @@ function Gone({ dead, replaced }: GoneProperties) {
         {died.length === 0
           ? "None died"
           : `${number(died.length)} died, ${ofThem(others, died.length)} replaced by a process of the same name`}
-        ; {dead.length === died.length ? "none" : number(dead.length - died.length)} stopped in
-        order. What a worker ran when it died is run again.
+        ; {stoppedInWords(dead.length - died.length)} stopped on purpose. What a worker ran when it
+        died is run again.
       </p>
       <div className="table-in-panel">
         <table className="cards">
@@ -126,7 +126,9 @@ function Gone({ dead, replaced }: GoneProperties) {
                 <td data-label="When">
                   <GoneBadge worker={worker} isReplaced={replaced.has(worker.id)} />
                 </td>
-                <td data-label="Why">{hasStopped(worker) ? "stopped in order" : worker.reason}</td>
+                <td data-label="Why">
+                  {hasStopped(worker) ? "stopped on purpose" : worker.reason}
+                </td>
                 <td data-label="Since then">{whatCame(worker, replaced) || "–"}</td>
               </tr>
             ))}
@@ -141,6 +143,9 @@ function Gone({ dead, replaced }: GoneProperties) {
     </>
   );
 }
+
+const stoppedInWords = (some: number): string =>
+  some < 2 ? `${some === 0 ? "none" : "one"} was` : `${number(some)} were`;
 
 function Versions({ workers }: { workers: readonly Worker[] }) {
   const versions = [...new Set(workers.map((worker) => worker.version).filter(Boolean))];
@@ -189,11 +194,11 @@ function Row({ worker, running, readAt, onDrain }: RowProperties) {
         {isRated(worker, now) ? (
           number(Math.round(worker.per_minute * 10) / 10)
         ) : (
-          <span className="quiet">not known yet</span>
+          <span className="quiet">known once {duration(RATED_SECONDS)} old</span>
         )}
         {isRated(worker, now) && worker.failed_per_minute > 0 && (
           <span className="row-note">
-            {number(Math.round(worker.failed_per_minute * 10) / 10)} failed
+            {number(Math.round(worker.failed_per_minute * 10) / 10)}/min of them failed
           </span>
         )}
       </td>

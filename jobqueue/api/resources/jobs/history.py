@@ -43,6 +43,7 @@ class AttemptDocument(Document):
     queue_name = serializers.CharField()
     worker = serializers.UUIDField()
     worker_name = serializers.CharField(allow_blank=True, help_text='"" once it is forgotten.')
+    worker_pid = serializers.IntegerField(allow_null=True, help_text="null once it is forgotten.")
     due_at = serializers.DateTimeField(allow_null=True, help_text="Until started_at it waited.")
     started_at = serializers.DateTimeField()
     finished_at = serializers.DateTimeField()
@@ -148,6 +149,7 @@ class AttemptsView(_HistoryView):
                 "queue_name": "mail",
                 "worker": examples.ASKED["worker"],
                 "worker_name": "mail-1",
+                "worker_pid": 4711,
                 "due_at": "2026-07-14T10:51:25.480000Z",
                 "started_at": "2026-07-14T10:51:25.500000Z",
                 "finished_at": "2026-07-14T10:51:26.010000Z",
@@ -168,10 +170,12 @@ class AttemptsView(_HistoryView):
 
     def _shown(self, task: str, attempts: Sequence[Attempt]) -> list[dict[str, Any]]:
         workers = Worker.objects.using(self.database).filter(id__in={a.worker for a in attempts})
-        names = dict(workers.values_list("id", "name"))
-        return [self._attempt(task, a, names.get(a.worker, "")) for a in attempts]
+        known = {id: (name, pid) for id, name, pid in workers.values_list("id", "name", "pid")}
+        return [self._attempt(task, a, *known.get(a.worker, ("", None))) for a in attempts]
 
-    def _attempt(self, task: str, attempt: Attempt, worker_name: str) -> dict[str, Any]:
+    def _attempt(
+        self, task: str, attempt: Attempt, worker_name: str, worker_pid: int | None
+    ) -> dict[str, Any]:
         is_hidden = not self.caller.sees_payload
         return {
             "number": attempt.number,
@@ -180,6 +184,7 @@ class AttemptsView(_HistoryView):
             "queue_name": text(attempt.queue),
             "worker": str(attempt.worker),
             "worker_name": text(worker_name),
+            "worker_pid": worker_pid,
             "due_at": moment(attempt.due_at),
             "started_at": moment(attempt.started_at),
             "finished_at": moment(attempt.finished_at),

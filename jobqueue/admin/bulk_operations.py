@@ -21,16 +21,11 @@ from django.utils.translation import gettext_lazy, ngettext
 from jobqueue import control, permissions
 from jobqueue.admin import home, marks, words
 from jobqueue.admin.base import not_allowed
-from jobqueue.admin.cautions import (
-    MAX_ERRORS,
-    cautions_of_filter,
-    errors_of,
-    fingerprints,
-    shown_errors,
-)
+from jobqueue.admin.cautions import cautions_of_filter, shown_errors
 from jobqueue.admin.lists import KeysetChangeList
 from jobqueue.admin.records import RecordAdmin
 from jobqueue.disclosure import shown_error
+from jobqueue.engine.obstacles import MAX_ERRORS, errors_of, fingerprints
 from jobqueue.exceptions import InvalidFilter, JobQueueError
 from jobqueue.filters import Filter, parse, shown_filter
 from jobqueue.models import Action, BulkOperation, BulkState, ErrorGroup
@@ -140,7 +135,7 @@ class BulkOperationAdmin(RecordAdmin):
         refreshes = request.GET.get("refresh") == "1" and operation.is_running
         with_payload = self.may(request, permissions.VIEW_PAYLOAD)
         chosen = _chosen(operation)
-        errors = errors_of(chosen)
+        errors = errors_of(chosen, home.database())
         operation.filter = shown_filter(operation.filter, with_payload)  # neither is saved
         operation.error = shown_error(operation.error, task="", may_see_payload=with_payload)
         context = self._context(operation, may)

@@ -1,4 +1,4 @@
-"""What somebody should know who is about to let jobs run."""
+"""What somebody should know who is about to let jobs run, in words of the admin."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ from django.utils.translation import gettext as _
 
 from jobqueue.admin import home, marks
 from jobqueue.admin.base import OperationsAdmin
-from jobqueue.engine.health import task_failures
-from jobqueue.engine.status import leases_left
+from jobqueue.engine.health import TaskFailures
+from jobqueue.engine.obstacles import (
+    LETS_RUN,
+    Obstacles,
+    failing,
+    no_worker,
+    obstacles,
+    obstacles_of_filter,
+)
 from jobqueue.filters import Filter
 from jobqueue.models import ErrorGroup, Queue
-
-MAX_ERRORS = 5
-"""Errors of one filter that are named."""
-LETS_RUN = frozenset({"requeue", "run_now", "reschedule"})
 
 
 def cautions(verb: str, tasks: Collection[str], queues: Collection[str]) -> list[Any]:
@@ -27,25 +30,20 @@ def cautions(verb: str, tasks: Collection[str], queues: Collection[str]) -> list
 
     tasks, queues: of the jobs that the verb is for; nothing is said of others.
     """
-    if verb not in LETS_RUN:
-        return []
-    paused = Queue.objects.using(home.database()).filter(paused=True, name__in=queues)
-    return [
-        *_no_worker(),
-        *(_paused(q.name, q.paused_by, q.paused_reason) for q in paused.order_by("name")),
-        *outages(tasks),
-    ]
+    return _told(obstacles(verb, tasks, queues, home.alias()))
 
 
 def cautions_of_filter(verb: str, chosen: Filter, errors: Iterable[ErrorGroup]) -> list[Any]:
-    """Return the same of a filter, without looking for its jobs.
+    """Return the same of a filter, as far as it and its errors name tasks and queues."""
+    return _told(obstacles_of_filter(verb, chosen, errors, home.alias()))
 
-    So it is said of the tasks and queues that the filter names, and of those of its errors alone.
-    """
-    found = [(error.task, error.queue) for error in errors]
-    tasks = {*_named(chosen, "task"), *(task for task, _queue in found)}
-    queues = {*_named(chosen, "queue"), *(queue for _task, queue in found)}
-    return cautions(verb, tasks, queues)
+
+def _told(found: Obstacles) -> list[Any]:
+    return [
+        *_no_worker(found.no_worker),
+        *(_paused(q.name, q.paused_by, q.paused_reason) for q in found.paused),
+        *_outages(found.failing),
+    ]
 
 
 def with_pause(jobs: Any) -> Any:
@@ -69,11 +67,11 @@ def cautions_of(job: Any, verbs: Iterable[str]) -> list[Any]:
     """Return the same of one job of `with_pause`, if one of these verbs lets it run."""
     if LETS_RUN.isdisjoint(verbs):
         return []
-    return [*_no_worker(), *pauses_of([job]), *outages((job.task,))]
+    return [*_no_worker(no_worker(home.alias())), *pauses_of([job]), *outages((job.task,))]
 
 
-def _no_worker() -> Iterator[Any]:
-    if all(left < 0 for left in leases_left(home.alias()).values()):
+def _no_worker(none_lives: bool) -> Iterator[Any]:
+    if none_lives:
         yield _("No worker is alive: nothing runs until one starts.")
 
 
@@ -85,32 +83,19 @@ def _paused(queue: str, by: str, reason: str) -> str:
 
 def outages(tasks: Container[str]) -> Iterator[Any]:
     """Yield which of these tasks have failed more often than not of late."""
-    for task in task_failures(home.database()):
-        if task.task in tasks and task.is_failing:
-            yield _(
-                "%(failed)s of %(attempts)s attempts of %(task)s failed in the last ten minutes: "
-                "look at its errors first."
-            ) % {
-                "failed": f"{task.failed:,}",
-                "attempts": f"{task.attempts:,}",
-                "task": marks.visible(task.task),
-            }
+    return _outages(failing(tasks, home.database()))
 
 
-def fingerprints(chosen: Filter) -> list[str]:
-    """Return the fingerprints of errors by which a filter chooses jobs."""
-    return _named(chosen, "fingerprint")
-
-
-def _named(chosen: Filter, key: str) -> list[str]:
-    return [value.text for term in chosen.of(key) if not term.is_negated for value in term.values]
-
-
-def errors_of(chosen: Filter) -> list[ErrorGroup]:
-    """Return the errors that a filter names, those seen last first."""
-    named = fingerprints(chosen)
-    groups = ErrorGroup.objects.using(home.database()).filter(pk__in=named)
-    return list(groups.order_by("-last_seen")[:MAX_ERRORS]) if named else []
+def _outages(tasks: Iterable[TaskFailures]) -> Iterator[Any]:
+    for task in tasks:
+        yield _(
+            "%(failed)s of %(attempts)s attempts of %(task)s failed in the last ten minutes: "
+            "look at its errors first."
+        ) % {
+            "failed": f"{task.failed:,}",
+            "attempts": f"{task.attempts:,}",
+            "task": marks.visible(task.task),
+        }
 
 
 def shown_errors(site: OperationsAdmin, groups: Iterable[ErrorGroup]) -> list[SafeString]:

@@ -24,7 +24,7 @@ from django.utils.translation import gettext_lazy
 from jobqueue import control, permissions
 from jobqueue.admin import home, marks, words
 from jobqueue.admin.base import OperationsAdmin, allowed_to, not_allowed
-from jobqueue.admin.cautions import LETS_RUN, cautions, errors_of, shown_errors
+from jobqueue.admin.cautions import cautions, shown_errors
 from jobqueue.admin.exporting import COLUMNS, as_csv
 from jobqueue.admin.job_forms import (
     AT_ONCE,
@@ -36,6 +36,7 @@ from jobqueue.admin.job_forms import (
 )
 from jobqueue.admin.job_lists import Refused, filter_of
 from jobqueue.control import Outcome
+from jobqueue.engine.obstacles import LETS_RUN, errors_of
 from jobqueue.exceptions import JobQueueError
 from jobqueue.models import ErrorGroup
 
@@ -213,7 +214,7 @@ class JobActions(OperationsAdmin):
             return self.redirect(self.back(request, self.url_of("job", "changelist")))
         if "spread" in form.fields and preview.count > SPREAD_FROM:
             form.initial["spread"] = SPREAD_MINUTES
-        return self._confirm_matching(request, preview, form, errors_of(chosen))
+        return self._confirm_matching(request, preview, form, errors_of(chosen, home.database()))
 
     def _begin(
         self, request: HttpRequest, verb: str, text: str, parameters: Mapping[str, Any]

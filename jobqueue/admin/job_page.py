@@ -19,7 +19,7 @@ from django.utils.translation import gettext as _
 from jobqueue import control, permissions
 from jobqueue.admin import effects, home, marks, words
 from jobqueue.admin.base import OperationsAdmin
-from jobqueue.admin.cautions import LETS_RUN, cautions_of, with_pause
+from jobqueue.admin.cautions import cautions_of, with_pause
 from jobqueue.admin.job_forms import AT_ONCE, FORMS
 from jobqueue.admin.job_history import (
     MAX_LINES,
@@ -34,6 +34,7 @@ from jobqueue.admin.payloads import document_columns
 from jobqueue.admin.timeline import timeline
 from jobqueue.conf import options_for
 from jobqueue.disclosure import READ_AHEAD, shown_error, shown_key, shown_words
+from jobqueue.engine.obstacles import LETS_RUN
 from jobqueue.filters import term
 from jobqueue.models import CancelRequest, Job, JobTag, Progress, Worker
 from jobqueue.states import State

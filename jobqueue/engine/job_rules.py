@@ -9,6 +9,7 @@ from jobqueue.conf import AUDIT_PATIENCE_SECONDS
 from jobqueue.engine.counts import Count, numbered
 from jobqueue.engine.finding import Finding, stopped
 from jobqueue.engine.health import NEW_DEAD_LETTERS, NEW_DEAD_SECONDS, DeadlyError
+from jobqueue.engine.obstacles import LETS_RUN
 from jobqueue.engine.status import QueueStatus, Status
 
 DEPLOY_SECONDS = 600.0
@@ -270,12 +271,13 @@ def _most(worst: DeadlyError | None, new: Count) -> str:
 def failed_bulk(current: Status) -> Iterator[Finding]:
     """Bulk operations that have given up."""
     for bulk in current.health.failed_bulk:
+        gone = "the cause of that and of its jobs' error" if bulk.verb in LETS_RUN else "that"
         yield Finding(
             code="bulk_failed",
             severity="warning",
             sentence=f"Bulk operation {bulk.number} ({bulk.verb.replace('_', '-')}) has failed "
             f"with {numbered(bulk.left, 'job')} left: its last step was {_ago(bulk.seconds)}.",
-            way_out=f"It says why: manage.py jobs bulk show {bulk.number}. Once that is gone: "
+            way_out=f"It says why: manage.py jobs bulk show {bulk.number}. Once {gone} is gone: "
             f"manage.py jobs bulk resume {bulk.number}.",
             subject=str(bulk.number),
             count=bulk.left,

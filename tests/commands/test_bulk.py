@@ -1,6 +1,7 @@
 """``jobs bulk``: what a filter matches, started, watched, stopped and resumed from a shell."""
 
 import io
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -9,9 +10,9 @@ from jobqueue.engine import bulk, bulk_walk
 from jobqueue.engine.bulk_steps import run_step
 from jobqueue.management.endings import INTERRUPTED
 from jobqueue.management.jobs_commands import bulk as bulk_command
-from jobqueue.models import Action, BulkOperation, Job
+from jobqueue.models import Action, BulkOperation, Job, Rollup
 from tests.control.test_bulk import make
-from tests.storage.making import insert, row, states
+from tests.storage.making import insert, register, row, states
 
 
 @pytest.fixture(autouse=True)
@@ -122,6 +123,33 @@ def test_list_show_stop_and_resume(storage, jobs, monkeypatch):
     assert jobs("bulk", "show", number, "--json").json["state"] == "finished"
     refused = jobs("bulk", "stop", number)
     assert "is finished, so it cannot stop" in str(refused.error)
+
+
+def test_resuming_warns_of_what_its_jobs_would_run_into_and_resumes(storage, jobs):
+    make(1, queue="mail")
+    jobs("bulk", "start", "requeue", "state:dead queue:mail task:app.task", "--detach")
+    number = BulkOperation.objects.get().pk
+    jobs("bulk", "stop", number)
+    no_worker = "No worker is alive: nothing runs until one starts."
+    stop = f"To stop it again: manage.py jobs bulk stop {number}."
+    assert jobs("bulk", "resume", number).err.splitlines() == [no_worker, stop]
+
+    jobs("bulk", "stop", number)
+    register(storage)
+    assert jobs("bulk", "resume", number).err == "", "nothing to warn of"
+
+    jobs("bulk", "stop", number)
+    control.pause("mail", control.Actor("kim", "shell"), "it is\x1b[2J down")
+    at = datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(minutes=1)
+    Rollup.objects.create(seconds=60, kind="task", at=at, name="app.task", failed=30)
+    ran = jobs("bulk", "resume", number)
+    assert ran.err.splitlines() == [
+        r"Queue mail is paused by kim. it is\x1b[2J down",
+        "30 of 30 attempts of app.task failed in the last ten minutes: look at its errors first.",
+        stop,
+    ]
+    assert ran.out.startswith(f"Bulk operation {number} resumed")
+    assert jobs("bulk", "resume", number).err == "", "it runs, so this changes nothing"
 
 
 def test_progress_is_shown_on_a_terminal(storage, jobs, monkeypatch):

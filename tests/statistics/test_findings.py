@@ -364,6 +364,7 @@ def test_a_bulk_operation_that_failed_is_named_for_a_day(storage: Storage) -> No
     (found,) = findings(look())
     assert (found.code, found.subject, found.count) == ("bulk_failed", str(operation.pk), Count(8))
     assert found.sentence.endswith("with 8 jobs left: its last step was 5 min ago.")
+    assert "and of its jobs' error is gone" in found.way_out, "what let them die may go on"
     rows.update(stepped_at=Now() - timedelta(days=2))
     assert findings(look()) == []
     rows.update(stepped_at=ago)

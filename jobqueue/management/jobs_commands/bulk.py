@@ -17,9 +17,9 @@ from jobqueue.engine.bulk_plan import BULK_VERBS
 from jobqueue.management.endings import INTERRUPTED
 from jobqueue.management.formats import duration, moment, priority, queue_name, whole
 from jobqueue.management.jobs_commands.base import Shell, Subcommand, add_json
-from jobqueue.management.jobs_commands.bulk_pages import as_document, bar, page, table
+from jobqueue.management.jobs_commands.bulk_pages import as_document, bar, cautions, page, table
 from jobqueue.management.jobs_commands.waiting import AT_HELP, PRIORITY_HELP
-from jobqueue.models import BulkOperation
+from jobqueue.models import BulkOperation, BulkState
 
 ACTIONS = ("start", "list", "show", "stop", "resume")
 VERBS = {verb.replace("_", "-"): verb for verb in BULK_VERBS}
@@ -211,8 +211,19 @@ def _stop(shell: Shell, options: Mapping[str, Any]) -> None:
 
 def _resume(shell: Shell, options: Mapping[str, Any]) -> None:
     number = _number(options)
+    _warn(shell, control.bulk_operation(number, backend=shell.backend))
     control.bulk_resume(number, shell.actor, backend=shell.backend)
     _say(shell, number, "resumed")
+
+
+def _warn(shell: Shell, operation: BulkOperation) -> None:
+    """Say what its jobs would run into, as the admin's page does; a script is not kept waiting."""
+    if operation.state not in (BulkState.STOPPED, BulkState.FAILED):
+        return
+    if warnings := list(cautions(shell, operation)):
+        stop = f"To stop it again: manage.py jobs bulk stop {operation.pk}."
+        for line in (*warnings, stop):
+            shell.stderr.write(line, style_func=shell.style.WARNING)
 
 
 def _say(shell: Shell, number: int, done: str) -> None:

@@ -1,14 +1,18 @@
-"""How ``jobs bulk`` shows operations: on one line, as a table, as a page, as a document."""
+"""How ``jobs bulk`` shows operations: on a line, as a table, page or document; and cautions."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from jobqueue.engine.counts import Count, numbered
+from jobqueue.engine.obstacles import errors_of, obstacles_of_filter
+from jobqueue.exceptions import InvalidFilter
+from jobqueue.filters import Filter, parse
 from jobqueue.management.formats import age, clock_time
 from jobqueue.management.jobs_commands.base import Shell
 from jobqueue.management.jobs_commands.table import printable, render
@@ -92,6 +96,25 @@ def _locked(operation: BulkOperation) -> str:
     shown = [str(UUID(job_id)) for job_id in operation.left[:LOCKED_SHOWN]]
     more = len(operation.left) - len(shown)
     return ", ".join(shown) + (f" and {more:,} more" if more else "")
+
+
+def cautions(shell: Shell, operation: BulkOperation) -> Iterator[str]:
+    """Yield why the jobs of an operation would not run now, or would fail."""
+    chosen = Filter()
+    with suppress(InvalidFilter):
+        chosen = parse(operation.filter)
+    errors = errors_of(chosen, shell.database)
+    found = obstacles_of_filter(operation.verb, chosen, errors, shell.backend)
+    if found.no_worker:
+        yield "No worker is alive: nothing runs until one starts."
+    for queue in found.paused:
+        told = f"Queue {queue.name} is paused by {queue.paused_by}. {queue.paused_reason}"
+        yield printable(told).strip()
+    for task in found.failing:
+        yield printable(
+            f"{task.failed:,} of {task.attempts:,} attempts of {task.task} failed in the last ten "
+            "minutes: look at its errors first."
+        )
 
 
 def as_document(operation: BulkOperation) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from tests.process.tasks import nothing, wait_and_commit, write
 pytestmark = pytest.mark.postgres_only("SQLite has no connection to lose")
 
 COMMIT = b"COMMIT"
-FINISH = b"'idle_in_transaction_session_timeout'"
+FINISH = b"jobqueue_lease_lost"
 BATCHED_FINISH = b"ended_ago"
 CLAIM = b"SET state = 'running', fence = j.fence + 1"
 CLAIMED = b"tests.process.tasks.nothing"

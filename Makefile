@@ -168,19 +168,25 @@ NO_WORKERS := $(call ignoring,tests/process $(BROWSER))
 NOT_ON_SQLITE := $(foreach name,unit house docs demo hints,tests/$(name)) \
 	$(foreach name,cancelling fork growth limits poison recycling shutdown timeouts unique,$\
 		tests/process/test_$(name).py) \
-	$(foreach name,alive asking incident languages permissions privacy reading shown unfold,$\
+	$(foreach name,alive asking incident languages odd_rows permissions privacy reading shown told $\
+		unfold,tests/admin/test_$(name).py) \
+	$(foreach name,bodies document problems refusals routes same_moment throttling,$\
+		tests/api/test_$(name).py)
+# To trace a test costs as much as the test, so what is traced is what reaches many lines in little
+# time: neither what takes long for lines that others reach too, nor the same on both databases.
+LONG := $(foreach name,alive incident languages lists narrow permissions plans privacy races,$\
 		tests/admin/test_$(name).py) \
-	$(foreach name,document same_moment,tests/api/test_$(name).py)
-# To trace a test costs as much as the test, so not all is traced: not what asks a lot of pages, nor
-# twice on the two databases but where one has code of its own, and workers only through their life
-# and their limits.
-TRACED := $(foreach name,unit storage runtime hints checks commands control tasks testing,tests/$(name))
-TRACED_ON_SQLITE := tests/storage tests/runtime
-MANY_PAGES := $(foreach name,incident languages permissions plans privacy,tests/admin/test_$(name).py) \
-	$(foreach name,fuzz same_moment,tests/api/test_$(name).py)
-ALSO_TRACED := $(foreach name,engine filters mail statistics,tests/$(name)) $(filter-out $(MANY_PAGES),$\
-	$(wildcard $(foreach name,admin api live,tests/$(name)/test_*.py)))
-TRACED_WORKERS := $(foreach name,jobs kill limits shutdown timeouts,tests/process/test_$(name).py)
+	$(foreach name,cuts enqueueing fuzz jobs_changing routes same_moment,tests/api/test_$(name).py) \
+	$(foreach name,attempts base_exceptions blame errors guard isolation job_page_plans job_pages $\
+		limits not_covered one_round_trip recovery reruns results signals ticking untouched,$\
+		tests/engine/test_$(name).py) \
+	$(foreach name,payload permissions public_names,tests/unit/test_$(name).py) \
+	tests/control/test_prune_many.py tests/filters/test_matching.py \
+	tests/hints/test_redis_trouble.py tests/statistics/test_rollups.py
+TRACED := $(filter-out $(LONG),$(wildcard $(foreach name,admin api checks commands control engine filters $\
+	hints live mail runtime statistics tasks testing unit,tests/$(name)/test_*.py)))
+TRACED_ON_SQLITE := $(wildcard tests/storage/test_*.py)
+TRACED_WORKERS := $(foreach name,jobs kill shutdown,tests/process/test_$(name).py)
 # The other tests of processes are two runs.
 PROCESS_TESTS := $(filter-out $(TRACED_WORKERS),$(wildcard tests/process/test_*.py))
 LATER_PROCESS_TESTS := $(foreach name,lost_connection outage recycling redis services,$\
@@ -194,28 +200,25 @@ in_turn = status=0; $(foreach n,1 2 3 4,$(if $(strip $($(n))),\
 	echo '$(strip $($(n)))'; $(strip $($(n))) || status=$$?;)) exit $$status
 
 # Four runs at once, about as long as each other: on two cores there is always one that does not
-# wait. The page is built beside the first tests, as only a browser needs it.
+# wait. The page is built beside the first tests: those in a browser, which need it, come last.
 .PHONY: test
 test: venv ## run all tests on PostgreSQL and SQLite; fail under the coverage threshold
 	@rm -rf $(CACHE)/coverage && mkdir -p $(CACHE)/coverage
 	@$(call side_by_side,$\
 		$(call in_turn,$\
 			$(BUILD_PAGE),$\
-			$(MEASURED) --database=postgres $(TRACED) $(ARGS),$\
-			$(TEST) --database=postgres $(BROWSER) $(ARGS)),$\
+			$(MEASURED) --database=postgres $(TRACED) $(ARGS)),$\
 		$(call in_turn,$\
 			$(MEASURED) --database=postgres $(TRACED_WORKERS) $(ARGS),$\
 			$(TEST) --database=postgres $(filter-out $(LATER_PROCESS_TESTS),$(PROCESS_TESTS)) $(ARGS)),$\
 		$(call in_turn,$\
 			$(MEASURED) --database=sqlite $(TRACED_ON_SQLITE) $(ARGS),$\
-			$(TEST) --database=sqlite $(NO_WORKERS) $\
+			$(TEST) --database=sqlite --ignore=tests/browser --ignore=tests/e2e $\
 				$(call ignoring,$(NOT_ON_SQLITE) $(TRACED_ON_SQLITE)) $(ARGS),$\
-			$(TEST) --database=sqlite tests/process $(call ignoring,$(NOT_ON_SQLITE)) $(ARGS),$\
-			$(TEST) --database=postgres $(LATER_PROCESS_TESTS) $(ARGS)),$\
+			$(TEST) --database=postgres $(BROWSER) $(ARGS)),$\
 		$(call in_turn,$\
-			$(MEASURED) --database=postgres $(ALSO_TRACED) $(ARGS),$\
-			$(TEST) --database=postgres $(NO_WORKERS) $\
-				$(call ignoring,$(TRACED) $(ALSO_TRACED)) $(ARGS)))
+			$(TEST) --database=postgres $(NO_WORKERS) $(call ignoring,$(TRACED)) $(ARGS),$\
+			$(TEST) --database=postgres $(LATER_PROCESS_TESTS) $(ARGS)))
 	@$(MAKE) --no-print-directory coverage
 
 .PHONY: coverage

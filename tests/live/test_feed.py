@@ -144,7 +144,8 @@ def test_who_asks_and_does_not_read_the_answers_is_not_read(
     for _ in range(protocol.MAX_MESSAGES - 10):
         ping = {"type": "websocket.receive", "text": '{"type": "ping"}'}
         loop.call_soon_threadsafe(frozen.inbox.put_nowait, ping)
-    wait_until(lambda: 0 < frozen.inbox.qsize() < protocol.MAX_MESSAGES - 10 - 32)
+    left = protocol.MAX_MESSAGES - 10 - 32
+    wait_until(lambda: frozen.sending > 0 and 0 < frozen.inbox.qsize() < left)
     assert frozen.sending == 1
 
 

@@ -1,4 +1,4 @@
-"""python -m project.pictures [FOLDER] [PART]: take pictures of every page, and ask axe about each.
+"""python -m project.pictures [FOLDER [PART]]: take pictures of every page, and ask axe about each.
 
 Each page is taken on a desktop, on a phone, and in the dark; PART chooses pages by their names.
 What the documentation shows is renewed in docs/pictures, as much as fits on a screen. Exits 1 if
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,15 @@ def pages(keys: dict[str, Any]) -> dict[str, str]:
     }
 
 
+def parser() -> ArgumentParser:
+    """Return what reads the command line."""
+    reads = ArgumentParser("python -m project.pictures", description=__doc__.partition(": ")[2])
+    default = ROOT / ".cache" / "pictures"
+    reads.add_argument("folder", nargs="?", type=Path, default=default, help="where they go")
+    reads.add_argument("part", nargs="?", default="", help="only pages whose name has it")
+    return reads
+
+
 def main(folder: Path, only: str = "") -> int:
     """Take the pictures; return the exit code."""
     why = missing()
@@ -94,6 +104,5 @@ def take(page: Any, address: str, path: Path) -> list[str]:
 
 
 if __name__ == "__main__":
-    given = sys.argv[1:]
-    target = Path(given[0]) if given else ROOT / ".cache" / "pictures"
-    sys.exit(main(target, given[1] if len(given) > 1 else ""))
+    asked = parser().parse_args()
+    sys.exit(main(asked.folder, asked.part))

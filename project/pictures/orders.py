@@ -17,15 +17,15 @@ def write(course: Course) -> list[int]:
         Order(
             sku=sku_of(number),
             quantity=1,
-            email=f"customer{number}@example.com",
             amount_cents=ARTICLES[sku_of(number)].price_cents,
         )
         for number in range(len(course.orders))
     )
     for order, at in zip(orders, course.orders, strict=True):
         order.created_at = at
+        order.email = f"customer{order.pk}@example.com"
     for life in course.lives:
         if life.order is not None:
             setattr(orders[life.order], JOBS[life.task], life.id)
-    Order.objects.bulk_update(orders, ["created_at", *JOBS.values()], batch_size=200)
+    Order.objects.bulk_update(orders, ["created_at", "email", *JOBS.values()], batch_size=200)
     return [order.pk for order in orders]

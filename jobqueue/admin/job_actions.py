@@ -35,6 +35,7 @@ from jobqueue.admin.job_forms import (
     VerbForm,
 )
 from jobqueue.admin.job_lists import Refused, filter_of
+from jobqueue.admin.meanings import meaning
 from jobqueue.control import Outcome
 from jobqueue.engine.obstacles import LETS_RUN, errors_of
 from jobqueue.exceptions import JobQueueError
@@ -139,13 +140,18 @@ class JobActions(OperationsAdmin):
     def _confirm_selected(
         self, request: HttpRequest, verb: str, ids: Sequence[UUID], form: VerbForm
     ) -> HttpResponse:
+        jobs = self._named(request, ids)
         context = {
             "title": words.verb(verb),
+            "meaning": meaning(verb, {job.queue for job in jobs}),
             "verb": verb,
             "tone": words.tone_of(verb),
             "form": form,
             "ids": ids,
-            "jobs": self._named(request, ids),
+            "jobs": [
+                (marks.text(job.task, 120), marks.code(job.pk), marks.badge(job.state))
+                for job in jobs
+            ],
             "cautions": self._cautions(request, verb, ids),
             "action_name": ACTION_CHECKBOX_NAME,
             "post_url": self.url_of("job", "selected", verb),
@@ -154,10 +160,8 @@ class JobActions(OperationsAdmin):
         return self.page(request, "job/selected.html", context)
 
     def _named(self, request: HttpRequest, ids: Sequence[UUID]) -> list[Any]:
-        jobs = self.get_queryset(request).filter(pk__in=ids).only("id", "task", "state")
-        return [
-            (marks.text(job.task, 120), marks.code(job.pk), marks.badge(job.state)) for job in jobs
-        ]
+        chosen = self.get_queryset(request).filter(pk__in=ids)
+        return list(chosen.only("id", "task", "state", "queue"))
 
     # --- one job --------------------------------------------------------------------------------
 
@@ -245,7 +249,7 @@ class JobActions(OperationsAdmin):
             "verb": verb,
             "verb_label": words.verb(verb),
             "tone": words.tone_of(verb),
-            "meaning": words.MEANINGS.get(verb, ""),
+            "meaning": meaning(verb, preview.by_queue),
             "preview": preview,
             "cautions": cautions(verb, preview.by_task, preview.by_queue),
             "errors": shown_errors(self, errors),

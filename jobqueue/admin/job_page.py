@@ -30,6 +30,7 @@ from jobqueue.admin.job_history import (
     rows_of,
     steps_of,
 )
+from jobqueue.admin.meanings import meaning
 from jobqueue.admin.payloads import document_columns
 from jobqueue.admin.timeline import timeline
 from jobqueue.conf import options_for
@@ -237,7 +238,7 @@ def _buttons(
         Button(
             verb=verb,
             label=words.verb(verb),
-            meaning=str(words.MEANINGS.get(verb, "")),
+            meaning=meaning(verb, [job.queue]),
             tone=words.tone_of(verb),
             url=site.url_of("job", "do", job.pk, verb),
             form=_form(verb, job),

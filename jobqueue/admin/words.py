@@ -139,8 +139,14 @@ GIVES_UP = frozenset({"cancel", "discard"})
 """Verbs after which a job does not run any more."""
 MEANINGS: Mapping[str, Any] = {
     "requeue": _("The same job gets a new budget of attempts. Its recorded steps are kept."),
+    "cancel": _(
+        "A job that waits ends at once and does not run. One that runs is asked to stop, and may "
+        "still succeed. Nothing takes this back: only Requeue lets a cancelled job run again, at "
+        "once and with a new budget of attempts, while its row is there."
+    ),
     "discard": _(
-        "It is given up: a cancelled job from then on, no dead letter, and pruned in time."
+        "The job is given up and does not run: it is a cancelled job from then on, no dead letter. "
+        "Nothing takes this back: only Requeue lets it run again, while its row is there."
     ),
     "run_now": _("It is due now, instead of at its time."),
     "run_again": _(

@@ -94,6 +94,12 @@ def rules_of(retention: Retention) -> list[AgeRule]:
     return rules
 
 
+def seconds_kept(retention: Retention, state: str, queue: str) -> float | None:
+    """Return how long jobs of a queue are kept after they ended in `state`; None: for good."""
+    own = retention.get(QUEUES_KEY, {}).get(queue, {})
+    return _at_least_a_day(own[state] if state in own else retention[state])
+
+
 def walk(
     storage: Storage,
     rules: Sequence[AgeRule],

@@ -125,7 +125,8 @@ def test_a_log_says_what_of_it_is_kept(admin, settings):
     options = {"LOG_LINES": 80}
     settings.TASKS = {"default": {**settings.TASKS["default"], "OPTIONS": options}}
     text = admin.get(page("job", everything()["job"])).text
-    assert "the first and the last lines are kept, 80 in all, for as long as the job is" in text
+    kept = "Of each attempt that wrote any, the first and the last lines are kept, 80 in all, for"
+    assert f"{kept} as long as the job is" in text
 
 
 # --- lists ----------------------------------------------------------------------------------------
@@ -162,6 +163,36 @@ def test_ticked_jobs_do_not_run_into_an_outage_unasked(admin):
     assert Job.objects.get(pk=subject.pk).state == "ready"
     admin.post(page("job"), ticked | {"_selected_action": [other.pk]})
     assert Job.objects.get(pk=other.pk).state == "ready", "nothing warns of this one"
+
+
+@pytest.mark.parametrize(
+    ("verb", "state", "says"),
+    [
+        ("cancel", "ready", "A job that waits ends at once and does not run."),
+        ("discard", "dead", "The job is given up and does not run"),
+    ],
+)
+def test_who_gives_a_job_up_is_told_what_it_means_and_until_when(
+    admin, settings, verb, state, says
+):
+    """On the job's page, for ticked jobs, and for all that match."""
+    mail, other = job(state, queue="mail"), job(state)
+    retention = {"cancelled": None, "queues": {"mail": {"cancelled": 2 * 86_400}}}
+    settings.TASKS = {"default": {**settings.TASKS["default"], "OPTIONS": {"RETENTION": retention}}}
+
+    def ticked(*jobs: Job) -> str:
+        marked = [each.pk for each in jobs]
+        posted = {"action": f"{verb}_selected", "_selected_action": marked, "index": "0"}
+        return admin.post(page("job"), posted).text
+
+    deleted = "The row of a cancelled job is deleted 2 d after its end."
+    matching = admin.get(page("job", "matching", verb), {"filter": "queue:mail"}).text
+    for text in (admin.get(page("job", mail.pk)).text, ticked(mail), matching):
+        assert says in text
+        assert "only Requeue lets" in text
+        assert deleted in text
+    assert "The row of a cancelled job is kept: RETENTION deletes none." in ticked(other)
+    assert "is deleted when RETENTION says so for its queue." in ticked(mail, other)
 
 
 # --- errors and schedules -------------------------------------------------------------------------

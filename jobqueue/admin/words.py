@@ -140,13 +140,13 @@ GIVES_UP = frozenset({"cancel", "discard"})
 MEANINGS: Mapping[str, Any] = {
     "requeue": _("The same job gets a new budget of attempts. Its recorded steps are kept."),
     "cancel": _(
-        "A job that waits ends at once and does not run. One that runs is asked to stop, and may "
-        "still succeed. Nothing takes this back: only Requeue lets a cancelled job run again, at "
-        "once and with a new budget of attempts, while its row is there."
+        "A job that waits ends at once and will not run. One that runs is asked to stop, and may "
+        "still succeed. Only Requeue brings a cancelled job back, due at once and with a new "
+        "budget of attempts, while its row is there."
     ),
     "discard": _(
-        "The job is given up and does not run: it is a cancelled job from then on, no dead letter. "
-        "Nothing takes this back: only Requeue lets it run again, while its row is there."
+        "The job is given up and will not run: it is a cancelled job from then on, no dead letter. "
+        "Only Requeue brings it back, while its row is there."
     ),
     "run_now": _("It is due now, instead of at its time."),
     "run_again": _(

@@ -168,8 +168,8 @@ def test_ticked_jobs_do_not_run_into_an_outage_unasked(admin):
 @pytest.mark.parametrize(
     ("verb", "state", "says"),
     [
-        ("cancel", "ready", "A job that waits ends at once and does not run."),
-        ("discard", "dead", "The job is given up and does not run"),
+        ("cancel", "ready", "A job that waits ends at once and will not run."),
+        ("discard", "dead", "The job is given up and will not run"),
     ],
 )
 def test_who_gives_a_job_up_is_told_what_it_means_and_until_when(
@@ -189,7 +189,7 @@ def test_who_gives_a_job_up_is_told_what_it_means_and_until_when(
     matching = admin.get(page("job", "matching", verb), {"filter": "queue:mail"}).text
     for text in (admin.get(page("job", mail.pk)).text, ticked(mail), matching):
         assert says in text
-        assert "only Requeue lets" in text
+        assert "Only Requeue brings" in text
         assert deleted in text
     assert "The row of a cancelled job is kept: RETENTION deletes none." in ticked(other)
     assert "is deleted when RETENTION says so for its queue." in ticked(mail, other)

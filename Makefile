@@ -315,7 +315,7 @@ pictures: venv ## take pictures of the admin's pages, and ask axe about them (AR
 	$(RUN) -m project.pictures $(ARGS)
 
 .PHONY: bench-pages
-bench-pages: venv ## time the admin's pages beside five million jobs (ARGS="--finished 100000")
+bench-pages: venv page-if-possible ## time the admin's pages beside five million jobs (ARGS="--finished 100000")
 	$(RUN) -m benchmarks.pages $(ARGS)
 
 # Pins that still fit are kept; UPGRADE=1 takes the newest releases. The options leave out every

@@ -90,7 +90,7 @@ LIVE = {
     "live page: stats, a day": "api/v1/stats/?period=86400",
     "live page: throughput": "api/v1/page/throughput/?period=3600&by=outcome",
     "live page: latency": "api/v1/page/latency/?period=3600",
-    "live page: errors": "api/v1/page/errors/?period=3600&order=count&limit=5",
+    "live page: errors": "api/v1/page/errors/?period=3600&order=count&limit=20",
     "live page: findings": "api/v1/page/findings/",
     "live page: queues": "api/v1/queues/",
     "live page: workers": "api/v1/workers/",

@@ -118,5 +118,5 @@ function earlier(job: JobDetail): string {
     return "The task is not atomic: what other attempts did is not undone. Recorded steps are kept.";
   }
   const transaction = job.atomic ? "" : " in the job's own transaction";
-  return `What other attempts wrote${transaction} was rolled back, except for recorded steps.`;
+  return `What other attempts wrote${transaction} was rolled back; a recorded step is kept, and not repeated.`;
 }

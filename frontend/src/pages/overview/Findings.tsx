@@ -28,7 +28,7 @@ export function Findings() {
   });
   // The figures in it are as old as the look, those below it are pushed: they may differ.
   const looked = query.data && (
-    <span className="quiet">looked at {clock(serverTime(query.dataUpdatedAt), zone, true)}</span>
+    <span className="quiet">checked at {clock(serverTime(query.dataUpdatedAt), zone, true)}</span>
   );
   return (
     <Panel title="What is wrong now" tools={looked}>

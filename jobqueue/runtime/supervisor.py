@@ -248,13 +248,13 @@ class Supervisor:
         """Claim nothing more; jobs in hand get the grace to end."""
         if self._is_stopping:
             return
+        for child in self.children:
+            child.order(DRAIN)
         emit("worker.draining", why=why, grace_seconds=self.options.grace_seconds)
         running = self.counters().running
         if running and shows_status(self.plan.log_format):
             logger.info(waiting_for(running, self.options.grace_seconds))
         self._abort_at = time.monotonic() + self.options.grace_seconds
-        for child in self.children:
-            child.order(DRAIN)
 
     def _abort(self, why: str) -> None:
         """Children exit at once; their jobs roll back and are given back after ``waitpid``.

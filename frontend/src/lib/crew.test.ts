@@ -67,8 +67,10 @@ it("says what came of those that died", () => {
     ["a", 1],
     ["b", 2],
   ]);
-  expect(deathsInWords(died, both)).toBe("; each was replaced, and others took over what they ran.");
+  expect(deathsInWords(died, both)).toBe(
+    "; each was replaced, and others took over what they ran.",
+  );
   expect(deathsInWords(died, new Map([["a", 1]]))).toMatch(/^, 1 of them replaced; /);
   expect(deathsInWords([{ id: "a" }], new Map())).toMatch(/^, and is not replaced; /);
-  expect(deathsInWords([{ id: "a" }], both)).toMatch(/^; it was replaced /);
+  expect(deathsInWords([{ id: "a" }], both)).toMatch(/^; it was replaced, /);
 });

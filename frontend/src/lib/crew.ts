@@ -97,7 +97,8 @@ export function deathsInWords(
   replaced: ReadonlyMap<string, number>,
 ): string {
   const others = died.filter((one) => replaced.has(one.id)).length;
-  if (died.length === 1 && others === 1) return "; it was replaced, and others took over what it ran.";
+  if (died.length === 1 && others === 1)
+    return "; it was replaced, and others took over what it ran.";
   if (others === died.length) return "; each was replaced, and others took over what they ran.";
   return `, ${ofThem(others, died.length)} replaced; what they ran goes to others.`;
 }

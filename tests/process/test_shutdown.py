@@ -64,14 +64,15 @@ def terminate_everybody(program: Program) -> None:
 
 @pytest.mark.parametrize("stop", [hang_up, terminate_group, terminate_everybody])
 def test_first_signal_lets_the_job_end_and_claims_no_other(site, stop):
-    program = site.runworker()
+    program = site.runworker("--threads", "1")
     assert_stops_gracefully(site, program, lambda: stop(program))
 
 
 def test_ctrl_c_in_a_terminal_lets_the_job_end(site, terminal):
     keyboard, screen = terminal
     # The leader of a session without a terminal gets the first one that it opens.
-    program = site.runworker(under=["/bin/sh", "-c", f'exec "$0" "$@" < {screen}'])
+    under = ["/bin/sh", "-c", f'exec "$0" "$@" < {screen}']
+    program = site.runworker("--threads", "1", under=under)
     assert_stops_gracefully(site, program, lambda: os.write(keyboard, b"\x03"))
 
 
@@ -79,7 +80,7 @@ def test_first_process_of_a_container_stops_gracefully_and_leaves_no_zombies(sit
     """Without an init it is the parent of whatever a job leaves behind."""
     if subprocess.run([*CONTAINER, "true"], check=False, capture_output=True).returncode:
         pytest.skip("may not make a namespace of processes here")
-    program = site.runworker(under=CONTAINER)
+    program = site.runworker("--threads", "1", under=CONTAINER)
     nothing_but_an_orphan.enqueue()
     site.wait_until_done()
     (first,) = psutil.Process(program.pid).children()
@@ -156,7 +157,10 @@ def orphans(first: psutil.Process) -> list[psutil.Process]:
 
 
 def assert_stops_gracefully(site: Site, program: Program, stop: Callable[[], object]) -> None:
-    """A job in flight ends after `stop`, a later one is left, and the program exits clean."""
+    """A job in flight ends after `stop`, a later one is left, and the program exits clean.
+
+    It holds the only slot: whoever obeys the order a moment later claims nothing before it ends.
+    """
     job = wait_and_commit.enqueue("gate")
     site.wait_for_note("start")
     stop()

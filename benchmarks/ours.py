@@ -26,8 +26,8 @@ from jobqueue.models import Action, Attempt, IdempotencyKey, Job, Queue, Worker
 QUEUE = "default"
 WAIT_SECONDS = 300.0
 """How long workers may take to be ready, and to drain what was enqueued."""
-LOOK_SECONDS = 0.05
-"""Between two looks at what is left: rare enough not to be measured."""
+LOOK_SECONDS = 0.25
+"""Between two looks at what is left. Each counts rows, and would cost what is measured."""
 LISTENING = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'"
 EMPTY = "SELECT NOT EXISTS (SELECT FROM jobqueue_job WHERE state IN ('ready', 'running'))"
 

@@ -13,6 +13,9 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
+from django.utils import timezone
+
 from jobqueue.compat import TaskContext, task_backends
 from jobqueue.engine.blocks import guarded_block
 from jobqueue.engine.loading import load_tick
@@ -78,7 +81,8 @@ class JobContext(TaskContext):  # type: ignore[type-arg] # generic for type chec
     @property
     def deadline(self) -> datetime:
         """When this attempt must be over, on the database's clock."""
-        return self._run.claim.claimed_at + timedelta(seconds=self._run.claim.timeout)
+        claim = self._run.claim
+        return shown(claim.claimed_at + timedelta(seconds=claim.timeout))
 
     @property
     def is_cancelled(self) -> bool:
@@ -171,3 +175,8 @@ class JobContext(TaskContext):  # type: ignore[type-arg] # generic for type chec
     def __repr__(self) -> str:
         claim = self._run.claim
         return f"<JobContext {claim.task} {claim.id} fence {claim.fence}>"
+
+
+def shown(moment: datetime) -> datetime:
+    """Return `moment` as Django shows times under these settings: naive without USE_TZ."""
+    return moment if settings.USE_TZ else timezone.make_naive(moment)

@@ -5,6 +5,7 @@ Spawned, not forked: it shares no connection, lock or random state with its supe
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import traceback
@@ -35,6 +36,7 @@ def main() -> int:
         from jobqueue.runtime.code_files import wait_for_repair
 
         return RECYCLED if wait_for_repair(error, spec.control_fd) else CLEAN
+    gc.freeze()  # what is imported stays: going through it again and again would slow every job
     return worker.run()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -90,6 +90,7 @@ class Claim(NamedTuple):
     """A job that this process holds: the identity and fence of *this* claim, and what to run.
 
     Every later write about the job uses these values, never the process's current ones.
+    claimed: when, in Unix seconds of the database's clock. Few ask, so nobody makes a datetime.
     """
 
     id: UUID
@@ -107,9 +108,14 @@ class Claim(NamedTuple):
     timeout: float
     on_crash: str
     alone: bool
-    claimed_at: datetime
+    claimed: float
     rank: int
     limit_key: str | None = None
+
+    @property
+    def claimed_at(self) -> datetime:
+        """When it was claimed, by the database's clock."""
+        return datetime.fromtimestamp(self.claimed, UTC)
 
 
 class Limited(NamedTuple):

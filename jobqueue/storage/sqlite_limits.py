@@ -254,5 +254,5 @@ def claim_of(row: tuple[Any, ...]) -> Claim:
         worker=UUID(hex=row[2]),
         timeout=float(claim.timeout),  # RETURNING forgets that the column is real
         alone=bool(claim.alone),
-        claimed_at=time_of(row[15]),
+        claimed=time_of(row[15]).timestamp(),
     )

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextvars
 import json
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime, timedelta
@@ -30,6 +31,7 @@ from django.utils import timezone
 from jobqueue import compat
 from jobqueue.backend import JobQueueBackend
 from jobqueue.conf import Options, jobqueue_aliases
+from jobqueue.engine.context import shown
 from jobqueue.engine.enqueue import Pair, new_jobs, warn_of_foreign_transaction
 from jobqueue.engine.environment import Environment
 from jobqueue.engine.loading import new_result
@@ -233,11 +235,7 @@ def _as_inserted(job: NewJob) -> Inserted:
     now = datetime.now(UTC)
     run_at = job.run_at or now + timedelta(seconds=job.delay or 0)
     state = State.SCHEDULED if run_at > now else State.READY
-    return Inserted(job.id, state, _shown(run_at), _shown(now))
-
-
-def _shown(moment: datetime) -> datetime:
-    return moment if settings.USE_TZ else timezone.make_naive(moment)
+    return Inserted(job.id, state, shown(run_at), shown(now))
 
 
 def _as_claim(job: NewJob) -> Claim:
@@ -257,6 +255,6 @@ def _as_claim(job: NewJob) -> Claim:
         timeout=job.timeout,
         on_crash=job.on_crash,
         alone=False,
-        claimed_at=timezone.now(),
+        claimed=time.time(),
         rank=0,
     )

@@ -1,7 +1,8 @@
 """How much a process claims: its free slots, and more only of what it has seen to be short."""
 
+import time
+
 import pytest
-from django.utils import timezone
 
 from jobqueue.engine.outcomes import Ended
 from jobqueue.ids import new_identity, new_job_id
@@ -26,7 +27,7 @@ def claim(task="app.task", suspicions=0) -> Claim:
         timeout=60.0,
         on_crash="retry",
         alone=False,
-        claimed_at=timezone.now(),
+        claimed=time.time(),
         rank=0,
     )
 

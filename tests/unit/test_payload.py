@@ -191,11 +191,19 @@ def test_a_call_comes_back_as_it_was(args, kwargs):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", "null", '{"args": []}', '{"args": {}, "kwargs": {}}', "[" * 10_000]
-)
+    "text",
+    [
+        "", " ", "{", "[]", "null", '{"args": []}', '{"args": {}, "kwargs": {}}', "[" * 10_000,
+        '{"args": [], "kwargs": {}} {}', '{"args": [], "kwargs": {}}]',
+    ],
+)  # fmt: skip
 def test_text_that_is_no_call_is_a_clear_error(text):
     with pytest.raises(InvalidArgument, match="stored arguments"):
         decode_arguments(text)
+
+
+def test_a_call_may_have_space_around_it():
+    assert decode_arguments('\n {"args": [1], "kwargs": {}}\t\n') == ([1], {})
 
 
 def test_our_rules_take_what_the_frameworks_take():

@@ -16,4 +16,4 @@ WHERE j.id = ANY(ARRAY(
   AND EXISTS (SELECT FROM jobqueue_worker k WHERE k.id = %(worker)s::uuid AND NOT k.dead)
 RETURNING j.id, j.fence, j.worker, j.task, j.queue, j.backend, j.arguments::text, j.priority,
           j.attempts, j.failures, j.max_attempts, j.suspicions, j.timeout, j.on_crash, j.alone,
-          j.claimed_at, j.rank, j.limit_key
+          date_part('epoch', j.claimed_at), j.rank, j.limit_key

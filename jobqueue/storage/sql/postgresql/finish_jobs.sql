@@ -9,7 +9,7 @@ WITH given AS MATERIALIZED (
                   AS g(id, fence, result, started_ago, ended_ago)
 ), locked AS MATERIALIZED (
     SELECT id FROM jobqueue_job
-    WHERE id = ANY(%(ids)s::uuid[]) AND state || '' = 'running' AND worker = %(worker)s::uuid
+    WHERE id = ANY(ARRAY(SELECT id FROM given)) AND state || '' = 'running' AND worker = %(worker)s::uuid
     ORDER BY id FOR NO KEY UPDATE SKIP LOCKED
 ), guarded AS (
     UPDATE jobqueue_job AS j
@@ -32,4 +32,5 @@ WITH given AS MATERIALIZED (
            '', '', '', ''
     FROM guarded
 )
-SELECT g.id, g.fence FROM given g LEFT JOIN guarded u ON u.id = g.id WHERE u.id IS NULL
+SELECT g.id, g.fence FROM given g LEFT JOIN guarded u ON u.id = g.id
+WHERE u.id IS NULL AND (SELECT count(*) FROM guarded) < (SELECT count(*) FROM given)

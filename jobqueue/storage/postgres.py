@@ -27,6 +27,7 @@ from jobqueue.ids import lock_key, session_name
 from jobqueue.states import Blame
 from jobqueue.storage.connections import transaction_on
 from jobqueue.storage.errors import LOCK_NOT_AVAILABLE, sqlstate
+from jobqueue.storage.postgres_batch import finish_quickly, may_be_quick
 from jobqueue.storage.postgres_commit import finish_and_commit, may_go_together
 from jobqueue.storage.postgres_health import PostgresHealth
 from jobqueue.storage.postgres_idempotency import PostgresIdempotency
@@ -169,18 +170,23 @@ class PostgresStorage(
         return True
 
     def finish_many(self, worker: UUID, successes: Sequence[Success]) -> list[tuple[UUID, int]]:
-        return [
-            (row[0], row[1])
-            for row in self._rows(
-                "finish_jobs",
-                worker=worker,
-                ids=_array([s.id.hex for s in successes]),
-                fences=_array([str(s.fence) for s in successes]),
-                results=_array([_quoted(s.result) for s in successes]),
-                started=_array([f"{s.started_ago:.6f}" for s in successes]),
-                ended=_array([f"{s.ended_ago:.6f}" for s in successes]),
-            )
-        ]
+        if may_be_quick(self.connection):
+            unmatched = finish_quickly(self.connection, worker, successes)
+            if unmatched is not None:
+                return unmatched
+        free = statement(self.vendor, "finish_free")
+        rows = self._run(
+            statement(self.vendor, "finish_jobs", rows=free),
+            {
+                "worker": worker,
+                "ids": [s.id for s in successes],
+                "fences": [s.fence for s in successes],
+                "results": [s.result for s in successes],
+                "started": [s.started_ago for s in successes],
+                "ended": [s.ended_ago for s in successes],
+            },
+        )
+        return [(row[0], row[1]) for row in rows]
 
     def hold(self, claim: Claim, idle_timeout_seconds: float | None) -> None:
         limit = idle_timeout_seconds
@@ -355,14 +361,3 @@ class PostgresStorage(
 
     def database_settings(self) -> dict[str, str]:
         return {row[0]: row[1] for row in self._rows("database_settings")}
-
-
-def _array(items: Sequence[str]) -> str:
-    """Return the text of an array; thrice as fast as adapting each element."""
-    return "{" + ",".join(items) + "}"
-
-
-def _quoted(text: str) -> str:
-    """Return `text` as an element of an array's text."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'

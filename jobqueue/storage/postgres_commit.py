@@ -3,7 +3,7 @@
 The guard fails on the server, which then never comes to the COMMIT behind it. The finish is
 prepared once a session, as planning costs more than running it: by SQL, since psycopg deallocates
 every statement of a session, ours too, at the first ROLLBACK after it has prepared one. Both go
-out through libpq itself: a cursor's bookkeeping would cost as much as the rest of a small job.
+out past the cursor, whose bookkeeping would cost as much as the rest of a small job.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from typing import Any
 
 import psycopg
 from django.db.backends.base.base import BaseDatabaseWrapper
-from psycopg.errors import InvalidSqlStatementName, error_from_result
-from psycopg.pq import Escaping, ExecStatus
+from psycopg.errors import InvalidSqlStatementName
+from psycopg.pq import Escaping
 
 from jobqueue.storage.connections import DIRECT_SETTING
+from jobqueue.storage.postgres_wire import send
 from jobqueue.storage.records import Claim
 from jobqueue.storage.rows import lease_errors
 from jobqueue.storage.statements import statement
@@ -55,24 +56,13 @@ def finish_and_commit(
     }
     with lease_errors(claim), connection.wrap_database_errors:
         if not getattr(session, _PREPARED_MARK, False):
-            _send(session, _prepare_finish())
+            send(session, _prepare_finish())
             setattr(session, _PREPARED_MARK, True)
         try:
-            _send(session, text)
+            send(session, text)
         except InvalidSqlStatementName:  # somebody has sent DEALLOCATE ALL
             setattr(session, _PREPARED_MARK, False)
             raise
-
-
-def _send(session: psycopg.Connection[Any], text: str) -> None:
-    """Run statements that answer nothing of use. Raise what psycopg's own cursor would."""
-    with session.lock:
-        answer = session.pgconn.exec_(text.encode())
-    if answer.status != ExecStatus.FATAL_ERROR:
-        return
-    if session.closed:
-        raise psycopg.OperationalError(answer.get_error_message())
-    raise error_from_result(answer)
 
 
 def _literal(session: psycopg.Connection[Any], text: str) -> str:

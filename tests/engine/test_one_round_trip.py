@@ -21,13 +21,13 @@ pytestmark = pytest.mark.postgres_only("SQLite has no round trips to save")
 def sent(monkeypatch):
     """What was sent to the server past Django's cursors."""
     found = []
-    real = postgres_commit._send
+    real = postgres_commit.send
 
     def send(session, text):
         found.append(text)
         real(session, text)
 
-    monkeypatch.setattr(postgres_commit, "_send", send)
+    monkeypatch.setattr(postgres_commit, "send", send)
     return found
 
 

@@ -1,16 +1,11 @@
 -- Finishes a batch of jobs that wrote nothing themselves. Caller: Storage.finish_many.
--- Rows are locked in id order first (the array's order does not decide), then updated; what did
--- not match is reported, not raised: a batch carries no effects. Waits for nobody, as
--- end_attempts.sql.
+-- {rows}: which of those given, in the order of their ids; finish_free.sql or finish_soon.sql.
+-- What did not match is reported, not raised: a batch carries no effects.
 -- Index: primary key; why no other: see finish_one.sql.
 WITH given AS MATERIALIZED (
     SELECT * FROM unnest(%(ids)s::uuid[], %(fences)s::bigint[], %(results)s::text[],
                          %(started)s::float8[], %(ended)s::float8[])
                   AS g(id, fence, result, started_ago, ended_ago)
-), locked AS MATERIALIZED (
-    SELECT id FROM jobqueue_job
-    WHERE id = ANY(ARRAY(SELECT id FROM given)) AND state || '' = 'running' AND worker = %(worker)s::uuid
-    ORDER BY id FOR NO KEY UPDATE SKIP LOCKED
 ), guarded AS (
     UPDATE jobqueue_job AS j
     SET state = 'succeeded', worker = NULL, claimed_at = NULL, deadline = NULL,
@@ -19,7 +14,7 @@ WITH given AS MATERIALIZED (
         error_class = '', error_message = '', error_fingerprint = '', reason = '',
         version = j.version + 1
     FROM given g
-    WHERE j.id = ANY(ARRAY(SELECT id FROM locked)) AND g.id = j.id AND j.state || '' = 'running'
+    WHERE j.id = ANY(ARRAY({rows})) AND g.id = j.id AND j.state || '' = 'running'
       AND j.fence = g.fence AND j.worker = %(worker)s::uuid
     RETURNING j.id, j.fence, j.attempts, j.task, j.queue, j.finished_at, g.started_ago,
               greatest(j.run_at, j.enqueued_at) AS due_at

@@ -148,7 +148,7 @@ class PostgresStorage(
     def finish_one(self, claim: Claim, result: str, started_ago: float) -> None:
         # In a savepoint (a TestCase's) no COMMIT follows: the limit would be the test's.
         is_nested = bool(self.connection.savepoint_ids)
-        limit_idle = "NULL" if is_nested else statement(self.vendor, "limit_idle")
+        limit_idle = "" if is_nested else statement(self.vendor, "limit_idle")
         parameters = {
             "id": claim.id,
             "fence": claim.fence,

@@ -47,12 +47,13 @@ def finish_and_commit(
     """
     connection.validate_no_broken_transaction()
     session = connection.connection
+    # All in quotes: such a constant is of the parameter's type at once, and is not cast to it.
     text = statement("postgresql", "finish_and_commit") % {
         "id": f"'{claim.id}'",
-        "fence": claim.fence,
+        "fence": f"'{claim.fence}'",
         "worker": f"'{claim.worker}'",
         "result": _literal(session, result),
-        "started_ago": f"{started_ago:.6f}",
+        "started_ago": f"'{started_ago:.6f}'",
     }
     with lease_errors(claim), connection.wrap_database_errors:
         if not getattr(session, _PREPARED_MARK, False):
@@ -72,7 +73,7 @@ def _literal(session: psycopg.Connection[Any], text: str) -> str:
 @cache
 def _prepare_finish() -> str:
     """Return ``finish_one.sql`` as a statement that a session prepares once."""
-    text = statement("postgresql", "finish_one", limit_idle="NULL")
+    text = statement("postgresql", "finish_one", limit_idle="")
     for number, name in enumerate(_PARAMETERS, start=1):
         text = text.replace(f"%({name})s", f"${number}")
     return f"PREPARE jobqueue_finish ({_TYPES}) AS {text}"

@@ -156,7 +156,7 @@ def test_a_job_that_has_succeeded_once_cannot_succeed_again(bench: Bench):
 def finish_in(session: psycopg.Connection, claim, name: str = "finish_one"):
     """Send the finishing statement of a claim on a plain session."""
     return session.execute(
-        statement("postgresql", name, limit_idle="NULL"),
+        statement("postgresql", name, limit_idle=""),
         {
             "id": claim.id,
             "fence": claim.fence,

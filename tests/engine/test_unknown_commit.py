@@ -299,7 +299,7 @@ def literal_finish(claim) -> str:
         "started_ago": "0.0",
         "idle_timeout": "'5s'",
     }
-    return statement("postgresql", "finish_one", limit_idle="NULL") % values
+    return statement("postgresql", "finish_one", limit_idle="") % values
 
 
 def test_a_session_of_somebody_else_with_that_pid_is_not_ended(bench: Bench, admin):

@@ -217,7 +217,7 @@ def test_a_commit_queued_behind_a_failing_guard_only_rolls_back(
     zombie = stale_fence(storage, held)
     connection.ensure_connection()
     raw = connection.connection
-    finish = statement("postgresql", "finish_one", limit_idle="NULL")
+    finish = statement("postgresql", "finish_one", limit_idle="")
     parameters = {
         "id": zombie.id, "fence": zombie.fence, "worker": zombie.worker, "result": "null",
         "started_ago": 1.0, "idle_timeout": "5s",

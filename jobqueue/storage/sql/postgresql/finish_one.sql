@@ -1,6 +1,6 @@
 -- Finishes one job inside its own transaction, with its attempt row. Caller: Storage.finish_one.
--- The guard fails on the server: matching no row raises, so that a COMMIT already queued behind
--- this statement can only roll back (seen: a pipelined COMMIT kept a zombie's effects).
+-- The guard fails on the server: matching no row makes an id that is none, so that a COMMIT already
+-- queued behind this statement can only roll back (seen: a pipelined COMMIT kept a zombie's effects).
 -- The idle time-out is local to the transaction: a process frozen before COMMIT loses its session.
 -- It costs a tenth of the statement, and is left out where COMMIT comes in the same message.
 -- The state is compared in a way that no partial index answers: by the worker's own index this
@@ -16,15 +16,13 @@ WITH guarded AS (
       AND j.worker = %(worker)s::uuid
     RETURNING j.id, j.fence, j.attempts, j.task, j.queue,
               greatest(j.run_at, j.enqueued_at) AS due_at
-), history AS (
-    INSERT INTO jobqueue_attempt (job_id, number, fence, worker, task, queue, outcome, charged,
-                                  due_at, started_at, finished_at, error_class, error_message,
-                                  error_fingerprint, traceback)
-    SELECT id, attempts, fence, %(worker)s::uuid, task, queue, 'succeeded', false,
-           due_at, statement_timestamp() - make_interval(secs => %(started_ago)s::float8),
-           statement_timestamp(), '', '', '', ''
-    FROM guarded
 )
-SELECT CASE count(*) WHEN 1 THEN 1 ELSE ('jobqueue_lease_lost:' || count(*))::int END,
-       {limit_idle}
-FROM guarded
+INSERT INTO jobqueue_attempt (job_id, number, fence, worker, task, queue, outcome, charged, due_at,
+                              started_at, finished_at, error_class, error_message,
+                              error_fingerprint, traceback)
+SELECT CASE WHEN g.id IS NULL THEN concat('jobqueue_lease_lost', g.id)::uuid ELSE g.id END,
+       g.attempts, g.fence, %(worker)s::uuid, g.task, g.queue, 'succeeded', false, g.due_at,
+       statement_timestamp() - make_interval(secs => %(started_ago)s::float8),
+       statement_timestamp(), '', '', '', ''
+FROM (SELECT) AS one LEFT JOIN guarded AS g ON true
+{limit_idle}

@@ -1,3 +1,3 @@
--- A column, not a statement: ends a session that stays idle in this transaction. A part of
+-- A clause, not a statement: ends a session that stays idle in this transaction. A part of
 -- finish_one.sql where its COMMIT comes in a message of its own.
-set_config('idle_in_transaction_session_timeout', %(idle_timeout)s::text, true)
+RETURNING set_config('idle_in_transaction_session_timeout', %(idle_timeout)s::text, true)

@@ -30,14 +30,18 @@ logger = logging.getLogger("jobqueue")
 
 def announce_ended(ended: Sequence[Ended]) -> None:
     """Send signals and events for ends that are committed; never raises."""
-    for one in ended:
-        if one.failure is not None:
-            announce_failure(one)
-    finished = [e for e in ended if e.is_success or (e.failure and e.failure.state in FINISHED)]
-    failed = any(not e.is_success for e in finished)
+    failures = [e for e in ended if e.failure is not None]
+    for one in failures:
+        announce_failure(one)
+    failed = any(not e.is_success and _is_finished(e) for e in failures)
     if signal_is_heard(task_finished, logging.ERROR if failed else logging.INFO):
-        for one in finished:
-            announce_finished(one.claim.backend, one.claim.id)
+        for one in ended:
+            if _is_finished(one):
+                announce_finished(one.claim.backend, one.claim.id)
+
+
+def _is_finished(one: Ended) -> bool:
+    return one.is_success or (one.failure is not None and one.failure.state in FINISHED)
 
 
 def announce_failure(one: Ended) -> None:

@@ -51,7 +51,7 @@ def flush(storage: Storage, ended: Sequence[Ended], environment: Environment) ->
     announce_superseded(batch.superseded)
     if environment.test_connection is None:
         clean_connections()  # subscribers to events ran in this thread
-    return [e for e in ended if _fenced(e) in batch.left]
+    return [e for e in ended if _fenced(e) in batch.left] if batch.left else []
 
 
 class _Batch:
@@ -84,9 +84,9 @@ class _Batch:
         """Return the ends that stand in the database now; tell of those that are lost."""
         found = []
         for fenced, one in self.ends.items():
-            if fenced in self.left:
+            if self.left and fenced in self.left:
                 continue
-            if fenced in self.lost or not (one.is_success or one.failure):
+            if (self.lost and fenced in self.lost) or not (one.is_success or one.failure):
                 emit("job.lease_lost", level=logging.WARNING, job=fenced[0], fence=fenced[1])
             else:
                 found.append(one)

@@ -48,11 +48,11 @@ def array(kind: ArrayType, items: Sequence[bytes]) -> Value:
     if not items:
         return Value(kind.oid, struct.pack(">iiI", 0, 0, kind.item))
     head = struct.pack(">iiIii", 1, 0, kind.item, len(items), 1)
-    parts = [head]
-    for item in items:
-        parts.append(len(item).to_bytes(4))
-        parts.append(item)
-    return Value(kind.oid, b"".join(parts))
+    sizes = [len(item).to_bytes(4) for item in items]
+    if len(set(sizes)) == 1:
+        return Value(kind.oid, head + sizes[0] + sizes[0].join(items))
+    parts = (part for pair in zip(sizes, items, strict=True) for part in pair)
+    return Value(kind.oid, head + b"".join(parts))
 
 
 def send(session: psycopg.Connection[Any], text: str) -> None:

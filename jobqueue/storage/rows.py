@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
-from uuid import UUID
 
 from django.db import DatabaseError, IntegrityError
 
@@ -164,12 +163,12 @@ def by_urgency(claims: list[Claim], queues: Sequence[str] | None = None) -> list
         claims.sort(key=_urgency)
     else:
         turn = {queue: number for number, queue in enumerate(queues)}
-        claims.sort(key=lambda claim: (turn[claim.queue], claim.rank, claim.id))
+        claims.sort(key=lambda claim: (turn[claim.queue], *_urgency(claim)))
     return claims
 
 
-def _urgency(claim: Claim) -> tuple[int, UUID]:
-    return claim.rank, claim.id
+def _urgency(claim: Claim) -> tuple[int, int]:
+    return claim.rank, claim.id.int  # ids of one enqueue_many share a rank: not compared in Python
 
 
 def places(queues: Sequence[str], behind: Sequence[Place] | None) -> dict[str, Any]:

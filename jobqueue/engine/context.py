@@ -41,14 +41,12 @@ class JobContext(TaskContext):  # type: ignore[type-arg] # generic for type chec
 
     def __init__(self, run: RunState) -> None:
         # TaskContext is a frozen dataclass; its one field is served lazily by `task_result`.
-        object.__setattr__(self, "_run", run)
-        object.__setattr__(self, "_result", None)
-        object.__setattr__(self, "_tick", None)
+        object.__setattr__(self, "_run", run)  # the other slots are filled when asked for
 
     @property
     def task_result(self) -> Any:  # type: ignore[override]
         """Django's TaskResult of this job, read from the database when first asked for."""
-        if self._result is None:
+        if not hasattr(self, "_result"):
             result = task_backends[self._run.claim.backend].get_result(str(self._run.claim.id))
             object.__setattr__(self, "_result", result)
             return result
@@ -108,7 +106,7 @@ class JobContext(TaskContext):  # type: ignore[type-arg] # generic for type chec
 
         None also if an operator started it by hand. Read from the database when first asked for.
         """
-        if self._tick is None:
+        if not hasattr(self, "_tick"):
             found = load_tick(self._run.claim.id, self._run.environment.options.database)
             object.__setattr__(self, "_tick", (found,))
         return self._tick[0] if self._tick else None

@@ -187,9 +187,9 @@ class Claimer:
         is_async = self.tasks[claim.task].is_async  # a coroutine waits behind nobody
         if not (is_async or is_first or self._prefetch.may_wait(claim, self._threads.waiting)):
             return False
-        if claim.id in self._held:
+        entry = (claim.fence, None)
+        if self._held.setdefault(claim.id, entry) is not entry:
             return False
-        self._held[claim.id] = (claim.fence, None)
         if is_async:
             self._coroutines.put(claim)
         else:

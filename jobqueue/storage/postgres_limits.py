@@ -47,10 +47,12 @@ class PostgresLimits(PostgresStatements, LimitedClaims):
                 "now": now,
             },
         )
-        split = next((n for n, row in enumerate(rows) if row[1] is None), len(rows))
-        claims = [Claim._make(row) for row in rows[:split]]
-        limited = [Limited(r[0], r[16], r[4], r[17], r[14]) for r in rows[split:]]
-        return by_urgency(claims, queues if strict else None), limited
+        found = [Claim._make(row) for row in rows]
+        split = next((n for n, row in enumerate(rows) if row[1] is None), len(rows))  # no fence
+        limited = [
+            Limited(row.id, row.rank, row.queue, row.limit_key, row.alone) for row in found[split:]
+        ]
+        return by_urgency(found[:split], queues if strict else None), limited
 
     def find_limited(
         self,

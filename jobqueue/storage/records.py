@@ -100,13 +100,10 @@ class Claim(NamedTuple):
     queue: str
     backend: str
     arguments: str
-    priority: int
-    attempts: int
     failures: int
     max_attempts: int | None
     suspicions: int
     timeout: float
-    on_crash: str
     alone: bool
     claimed: float
     rank: int

@@ -254,5 +254,5 @@ def claim_of(row: tuple[Any, ...]) -> Claim:
         worker=UUID(hex=row[2]),
         timeout=float(claim.timeout),  # RETURNING forgets that the column is real
         alone=bool(claim.alone),
-        claimed=time_of(row[15]).timestamp(),
+        claimed=time_of(row[12]).timestamp(),
     )

@@ -66,9 +66,9 @@ def test_a_claim_carries_what_the_worker_needs(storage: Storage, worker: UUID) -
     assert (found.id, found.fence, found.worker) == (job_id, 1, worker)
     assert (found.task, found.queue, found.backend) == (TASK, QUEUE, "default")
     assert found.arguments == '{"args":[1e22],"kwargs":{}}'
-    assert (found.priority, found.max_attempts, found.timeout) == (3, None, 60.0)
-    assert (found.attempts, found.failures, found.suspicions) == (0, 0, 0)
-    assert (found.on_crash, found.alone, found.rank) == ("retry", False, row(job_id).rank)
+    assert (found.max_attempts, found.timeout) == (None, 60.0)
+    assert (found.failures, found.suspicions) == (0, 0)
+    assert (found.alone, found.rank) == (False, row(job_id).rank)
     assert isinstance(found.timeout, float)
 
 

@@ -224,8 +224,8 @@ def room_of_a_queue(storage: Storage) -> object:
 
 def claim_of(worker: UUID) -> Claim:
     return Claim(
-        new_job_id(), 1, worker, TASKS[0], QUEUES[0], "default", "{}", 0, 0, 0, 5, 0, 60.0,
-        "retry", False, time.time(), 0,
+        new_job_id(), 1, worker, TASKS[0], QUEUES[0], "default", "{}", 0, 5, 0, 60.0, False,
+        time.time(), 0,
     )  # fmt: skip
 
 

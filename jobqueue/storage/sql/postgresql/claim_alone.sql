@@ -14,6 +14,6 @@ WHERE j.id = ANY(ARRAY(
                             WHERE p.name = s.queue AND (p.paused OR p.limited))
           ORDER BY s.rank, s.id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED))
   AND EXISTS (SELECT FROM jobqueue_worker k WHERE k.id = %(worker)s::uuid AND NOT k.dead)
-RETURNING j.id, j.fence, j.worker, j.task, j.queue, j.backend, j.arguments::text, j.priority,
-          j.attempts, j.failures, j.max_attempts, j.suspicions, j.timeout, j.on_crash, j.alone,
-          date_part('epoch', j.claimed_at), j.rank, j.limit_key
+RETURNING j.id, j.fence, j.worker, j.task, j.queue, j.backend, j.arguments::text, j.failures,
+          j.max_attempts, j.suspicions, j.timeout, j.alone, date_part('epoch', j.claimed_at),
+          j.rank, j.limit_key

@@ -13,5 +13,5 @@ WHERE id IN (SELECT json_extract(value, '$.id') FROM json_each(%(rows)s)) AND st
                 AND json_extract(g.value, '$.key') IS jobqueue_job.limit_key)
   AND NOT EXISTS (SELECT 1 FROM jobqueue_queue p WHERE p.name = jobqueue_job.queue AND p.paused)
   AND EXISTS (SELECT 1 FROM jobqueue_worker k WHERE k.id = %(worker)s AND NOT k.dead)
-RETURNING id, fence, worker, task, queue, backend, arguments, priority, attempts, failures,
-          max_attempts, suspicions, timeout, on_crash, alone, claimed_at, rank, limit_key
+RETURNING id, fence, worker, task, queue, backend, arguments, failures, max_attempts,
+          suspicions, timeout, alone, claimed_at, rank, limit_key

@@ -7,6 +7,5 @@ SET state = 'running', fence = fence + 1, worker = %(worker)s, claimed_at = %(no
     version = version + 1
 WHERE id IN (SELECT value FROM json_each(%(ids)s)) AND state = 'ready'
   AND EXISTS (SELECT 1 FROM jobqueue_worker k WHERE k.id = %(worker)s AND NOT k.dead)
-RETURNING id, fence, worker, task, queue, backend, arguments, priority, attempts, failures,
-          max_attempts, suspicions, timeout, on_crash, alone, claimed_at, rank,
-          limit_key
+RETURNING id, fence, worker, task, queue, backend, arguments, failures, max_attempts,
+          suspicions, timeout, alone, claimed_at, rank, limit_key

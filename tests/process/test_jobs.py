@@ -10,6 +10,7 @@ from jobqueue.models import Job, Worker
 from tests.process.harness import Program, Site, backends, outcomes, terminate
 from tests.process.tasks import (
     nothing_but_ask_signals,
+    nothing_but_ask_the_collector,
     nothing_but_end_a_copy,
     nothing_but_report,
     wait_in_coroutine,
@@ -66,6 +67,12 @@ def test_copy_that_a_job_forks_can_be_terminated(site):
     job = nothing_but_end_a_copy.enqueue()
     site.wait_until_done()
     assert Job.objects.get(pk=job.id).result == -signal.SIGTERM
+
+
+def test_what_a_worker_has_imported_is_not_searched_for_garbage_again_and_again(site):
+    job = nothing_but_ask_the_collector.enqueue()
+    site.wait_until_done()
+    assert Job.objects.get(pk=job.id).result > 10_000  # Django alone is more
 
 
 def test_progress_and_log_lines_of_an_atomic_job_are_seen_while_it_runs(site):

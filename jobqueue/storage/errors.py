@@ -23,6 +23,11 @@ def sqlstate(error: BaseException) -> str | None:
     return getattr(error.__cause__, "sqlstate", None)
 
 
+def said(error: BaseException) -> str:
+    """Return what the server said of an error, without what it quotes of statement and values."""
+    return getattr(getattr(error.__cause__, "diag", None), "message_primary", None) or ""
+
+
 def violated_constraint(error: BaseException) -> str:
     """Return the name of the constraint that an IntegrityError is about.
 

@@ -24,6 +24,7 @@ from jobqueue.storage.postgres_wire import (
     Value,
     array,
     ask,
+    speaks_utf8,
 )
 from jobqueue.storage.records import Fenced, Success
 from jobqueue.storage.statements import statement
@@ -38,11 +39,13 @@ def may_be_quick(connection: BaseDatabaseWrapper) -> bool:
     """Return whether a batch on `connection` is a transaction of its own.
 
     Only there is a failed statement without consequences, and a time-out that lasts until COMMIT.
+    And whether its session takes text in UTF-8.
     """
     connection.ensure_connection()
     session = connection.connection
     idle = session.pgconn.transaction_status == TransactionStatus.IDLE
-    return bool(idle and session.autocommit and not connection.in_atomic_block)
+    is_alone = idle and session.autocommit and not connection.in_atomic_block
+    return bool(is_alone and speaks_utf8(session))
 
 
 def finish_quickly(

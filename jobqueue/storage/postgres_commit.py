@@ -17,7 +17,7 @@ from psycopg.errors import InvalidSqlStatementName
 from psycopg.pq import Escaping
 
 from jobqueue.storage.connections import DIRECT_SETTING
-from jobqueue.storage.postgres_wire import send
+from jobqueue.storage.postgres_wire import send, speaks_utf8
 from jobqueue.storage.records import Claim
 from jobqueue.storage.rows import lease_errors
 from jobqueue.storage.statements import statement
@@ -31,12 +31,14 @@ def may_go_together(connection: BaseDatabaseWrapper) -> bool:
     """Return whether a finish on `connection` may take its COMMIT along.
 
     Not through a pooler, which knows nothing of our prepared statement; not where psycopg prepares
-    statements itself; not in a savepoint, as a TestCase never commits.
+    statements itself; not in a savepoint, as a TestCase never commits; not where the job has
+    changed the session's encoding.
     """
     if not connection.settings_dict.get(DIRECT_SETTING) or connection.savepoint_ids:
         return False
     connection.ensure_connection()
-    return connection.connection.prepare_threshold is None
+    session = connection.connection
+    return session.prepare_threshold is None and speaks_utf8(session)
 
 
 def finish_and_commit(
@@ -47,15 +49,15 @@ def finish_and_commit(
     """
     connection.validate_no_broken_transaction()
     session = connection.connection
-    # All in quotes: such a constant is of the parameter's type at once, and is not cast to it.
-    text = statement("postgresql", "finish_and_commit") % {
-        "id": f"'{claim.id}'",
-        "fence": f"'{claim.fence}'",
-        "worker": f"'{claim.worker}'",
-        "result": _literal(session, result),
-        "started_ago": f"'{started_ago:.6f}'",
-    }
     with lease_errors(claim), connection.wrap_database_errors:
+        # All in quotes: such a constant is of the parameter's type at once, and is not cast to it.
+        text = statement("postgresql", "finish_and_commit") % {
+            "id": f"'{claim.id}'",
+            "fence": f"'{claim.fence}'",
+            "worker": f"'{claim.worker}'",
+            "result": _literal(session, result),
+            "started_ago": f"'{started_ago:.6f}'",
+        }
         if not getattr(session, _PREPARED_MARK, False):
             send(session, _prepare_finish())
             setattr(session, _PREPARED_MARK, True)
@@ -67,6 +69,8 @@ def finish_and_commit(
 
 
 def _literal(session: psycopg.Connection[Any], text: str) -> str:
+    if "\0" in text:  # libpq would take it for the end
+        raise psycopg.DataError("PostgreSQL text fields cannot contain NUL (0x00) bytes")
     return bytes(Escaping(session.pgconn).escape_literal(text.encode())).decode()
 
 

@@ -55,11 +55,17 @@ def array(kind: ArrayType, items: Sequence[bytes]) -> Value:
     return Value(kind.oid, head + b"".join(parts))
 
 
+def speaks_utf8(session: psycopg.Connection[Any]) -> bool:
+    """Return whether the server reads text as it is sent here; a job may have changed that."""
+    return session.pgconn.parameter_status(b"client_encoding") == b"UTF8"
+
+
 def send(session: psycopg.Connection[Any], text: str) -> None:
     """Run statements that answer nothing of use. Raise what psycopg's own cursor would."""
     with session.lock:
         answer = session.pgconn.exec_(text.encode())
-    _raise_failure(session, answer)
+    if answer.status not in (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK):
+        raise _error(session, answer)
 
 
 def ask(session: psycopg.Connection[Any], sql: str, values: Mapping[str, Value]) -> list[list[str]]:
@@ -77,7 +83,8 @@ def ask(session: psycopg.Connection[Any], sql: str, values: Mapping[str, Value])
             [_BINARY] * len(given),
             _TEXT,
         )
-    _raise_failure(session, answer)
+    if answer.status != ExecStatus.TUPLES_OK:
+        raise _error(session, answer)
     columns = range(answer.nfields)
     return [
         [(answer.get_value(row, column) or b"").decode() for column in columns]
@@ -93,9 +100,7 @@ def _numbered(sql: str) -> tuple[bytes, tuple[str, ...]]:
     return text.encode(), names
 
 
-def _raise_failure(session: psycopg.Connection[Any], answer: PGresult) -> None:
-    if answer.status != ExecStatus.FATAL_ERROR:
-        return
+def _error(session: psycopg.Connection[Any], answer: PGresult) -> psycopg.Error:
     if session.closed:
-        raise psycopg.OperationalError(answer.get_error_message())
-    raise error_from_result(answer)
+        return psycopg.OperationalError(answer.get_error_message())
+    return error_from_result(answer)

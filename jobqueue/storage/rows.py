@@ -10,7 +10,7 @@ from typing import Any
 from django.db import DatabaseError, IntegrityError
 
 from jobqueue.exceptions import LeaseLost
-from jobqueue.storage.errors import violated_constraint
+from jobqueue.storage.errors import said, violated_constraint
 from jobqueue.storage.records import (
     FRONT,
     Claim,
@@ -141,7 +141,7 @@ def lease_errors(claim: Claim) -> Iterator[None]:
             raise LeaseLost(message, run=(claim.id, claim.fence)) from error
         raise
     except DatabaseError as error:
-        if LEASE_LOST_MARK in str(error):
+        if LEASE_LOST_MARK in said(error):
             raise lease_lost(claim) from error
         raise
 

@@ -1,13 +1,13 @@
 """Finish and COMMIT in one round trip: nobody has seen the guard's answer when COMMIT is sent."""
 
 import pytest
-from django.db import connection, connections, transaction
+from django.db import DataError, connection, connections, transaction
 
 from jobqueue.models import Job
 from jobqueue.storage import postgres_commit
 from jobqueue.storage.connections import DIRECT_SETTING
 from tests.engine import faults
-from tests.engine.bench import Bench, Ran, effects, leave
+from tests.engine.bench import Bench, Ran, effects, leave, storage_on
 from tests.engine.cutting import cut_line, session_pid, terminate
 from tests.engine.tasks import plain_job
 from tests.engine.test_unknown_commit import literal_finish
@@ -145,3 +145,28 @@ def test_any_result_arrives_as_it_was(bench: Bench, text):
         return text
 
     assert bench.run(body).job.result == text
+
+
+def test_a_job_that_changes_its_sessions_encoding_returns_what_it_returned(bench: Bench, sent):
+    def body(context):
+        leave(context)
+        run_sql(connection, "SET LOCAL client_encoding = 'LATIN1'")
+        return "é"
+
+    bench.run(leave)
+    sent.clear()
+    assert bench.run(body).job.result == "é"
+    assert sent == []
+
+
+@pytest.mark.parametrize("result", ["1\0", '{"jobqueue_lease_lost'])
+def test_a_result_that_cannot_be_stored_is_refused_for_what_it_is(bench: Bench, result):
+    """A result that quotes our own mark says nothing about the lease."""
+    claim = bench.claim_one(leave)
+    storage = storage_on(connection, bench)
+    with transaction.atomic():
+        run_sql(connection, "SELECT 1")
+        with pytest.raises(DataError):
+            storage.finish_and_commit(claim, result, 1.0)
+        transaction.set_rollback(True)
+    assert Job.objects.get(pk=claim.id).state == "running"

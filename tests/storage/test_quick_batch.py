@@ -94,6 +94,22 @@ def test_the_session_waits_for_others_as_long_as_before(storage: Storage):
     assert run_sql(storage.connection, "SHOW lock_timeout") == before
 
 
+def test_text_is_right_in_a_session_of_another_encoding(storage: Storage, quick: list[int]):
+    held = claimed(storage, register(storage))
+    run_sql(storage.connection, "SET client_encoding = 'LATIN1'")
+    assert storage.finish_many(held.worker, [Success(held.id, held.fence, '"é"', 1.0, 0.0)]) == []
+    assert row(held.id).result == "é"
+    assert quick == []
+
+
+def test_of_two_runs_of_a_job_the_stale_one_is_reported(storage: Storage):
+    stale = claimed(storage, register(storage))
+    run_sql(connection, "UPDATE jobqueue_job SET fence = fence + 1")
+    both = [Success(stale.id, stale.fence + more, str(more), 1.0, 0.0) for more in (0, 1)]
+    assert storage.finish_many(stale.worker, both) == [(stale.id, stale.fence)]
+    assert row(stale.id).result == 1
+
+
 def test_a_session_that_is_gone_is_a_database_that_is_away(storage: Storage, other: Storage):
     held = claimed(storage, register(storage))
     ((pid,),) = run_sql(storage.connection, "SELECT pg_backend_pid()")

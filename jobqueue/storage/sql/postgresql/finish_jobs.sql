@@ -27,5 +27,5 @@ WITH given AS MATERIALIZED (
            '', '', '', ''
     FROM guarded
 )
-SELECT g.id, g.fence FROM given g LEFT JOIN guarded u ON u.id = g.id
+SELECT g.id, g.fence FROM given g LEFT JOIN guarded u ON u.id = g.id AND u.fence = g.fence
 WHERE u.id IS NULL AND (SELECT count(*) FROM guarded) < (SELECT count(*) FROM given)

@@ -367,8 +367,10 @@ def nothing_but_count_objects(context):
     """Return how many objects of ours, errors, tracebacks and contexts live here, and are held."""
     from jobqueue.runtime.worker import Worker
 
+    gc.unfreeze()  # it hides what was there when the worker started
     gc.collect()
     living = gc.get_objects()
+    gc.freeze()
     types = [type(each) for each in living]
     ours = Counter(
         f"{one.__module__}.{one.__qualname__}"

@@ -1,7 +1,7 @@
 """Finishing a batch without a cursor: values in binary form, and rows locked as they are updated.
 
 Both are a matter of speed alone. Parsing the text of five arrays and looking each row up once more
-to lock it cost a sixth of what the server does for a job that does nothing.
+to lock it cost a ninth of what a batched finish costs the server.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ import struct
 from collections.abc import Sequence
 from uuid import UUID
 
+from django.db import OperationalError
 from django.db.backends.base.base import BaseDatabaseWrapper
-from psycopg.errors import LockNotAvailable
 from psycopg.pq import TransactionStatus
 
+from jobqueue.storage.errors import LOCK_NOT_AVAILABLE, sqlstate
 from jobqueue.storage.postgres_wire import (
     BIGINTS,
     FLOATS,
@@ -69,8 +70,8 @@ def finish_quickly(
     try:
         with connection.wrap_database_errors:
             rows = ask(connection.connection, sql, values)
-    except Exception as error:
-        if isinstance(error.__cause__, LockNotAvailable):
+    except OperationalError as error:
+        if sqlstate(error) == LOCK_NOT_AVAILABLE:
             return None
         raise
     return [(UUID(job_id), int(fence)) for job_id, fence in rows]

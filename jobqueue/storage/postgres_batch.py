@@ -2,6 +2,10 @@
 
 Both are a matter of speed alone. Parsing the text of five arrays and looking each row up once more
 to lock it cost a ninth of what a batched finish costs the server.
+
+What a process leaves behind that dies or loses its connection while the statement runs: all of the
+batch or nothing. The server may end it later, even when the worker has been declared dead; then
+the guard decides, row by row, between it and the reaper.
 """
 
 from __future__ import annotations
@@ -55,9 +59,7 @@ def finish_quickly(
     """Finish a batch; return what was not ours. None: others hold one of the rows, so that nothing
     was done.
     """
-    sql = statement(
-        "postgresql", "finish_jobs", rows=statement("postgresql", "finish_soon").rstrip()
-    )
+    sql = statement("postgresql", "finish_jobs", rows=statement("postgresql", "finish_soon"))
     values = {
         "worker": Value(UUID_OID, worker.bytes),
         "ids": array(UUIDS, [s.id.bytes for s in successes]),

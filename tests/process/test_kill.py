@@ -4,10 +4,19 @@ import os
 import signal
 
 import pytest
+from django.db import connection
 
 from jobqueue.models import Job, Worker
-from tests.process.harness import backends, is_running, outcomes
-from tests.process.tasks import fork_and_wait, wait_and_commit, write, write_and_wait
+from jobqueue.storage.connections import open_connection, transaction_on
+from tests.process.harness import assert_sound, backends, is_running, outcomes
+from tests.process.tasks import (
+    fork_and_wait,
+    nothing_plain,
+    wait_and_commit,
+    write,
+    write_and_wait,
+)
+from tests.storage.making import run_sql
 from tests.waiting import wait_until
 
 
@@ -71,3 +80,29 @@ def test_copy_that_a_job_forked_keeps_no_session_of_its_dead_worker(site):
     site.wait_until_done()
     site.assert_exactly_once()
     assert outcomes(job.id) == ["lost", "succeeded"]
+
+
+BATCHES = """SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'
+             AND query LIKE 'WITH given%' AND query LIKE '%lock_timeout%'"""
+
+
+@pytest.mark.postgres_only("SQLite has no statement that outlives its process")
+@pytest.mark.parametrize("ends_sessions", [True, False])
+def test_batch_that_outlives_its_worker_is_written_once_or_not_at_all(site, ends_sessions):
+    """The server may go on with it: the guard decides between it and the reaper."""
+    program = site.runworker(END_SESSIONS=ends_sessions)
+    (victim,) = program.workers()
+    holder = open_connection("default")
+    try:
+        with transaction_on(holder):
+            run_sql(holder, "LOCK TABLE jobqueue_attempt IN SHARE MODE")
+            jobs = nothing_plain.enqueue_many([nothing_plain.bind()] * 20)
+            wait_until(lambda: run_sql(connection, BATCHES) == [(1,)], "the batch to wait")
+            os.kill(victim, signal.SIGKILL)
+            wait_until(lambda: not is_running(victim), "the worker to be gone")
+    finally:
+        holder.close()
+    site.wait_until_done()
+    assert_sound()
+    ends = {tuple(outcomes(job.id)) for job in jobs}
+    assert ends <= {("succeeded",), ("lost", "succeeded")}

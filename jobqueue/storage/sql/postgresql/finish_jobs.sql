@@ -1,5 +1,5 @@
 -- Finishes a batch of jobs that wrote nothing themselves. Caller: Storage.finish_many.
--- {rows}: which of those given, in the order of their ids; finish_free.sql or finish_soon.sql.
+-- {rows}: the ids of those that it is to touch: finish_soon.sql or finish_free.sql.
 -- What did not match is reported, not raised: a batch carries no effects.
 -- Index: primary key; why no other: see finish_one.sql.
 WITH given AS MATERIALIZED (
